@@ -1,0 +1,2 @@
+//! ioscape.
+fn main() {}

@@ -1,0 +1,66 @@
+//! What can go wrong between us and the world, named by what was attempted.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The target is not one we measure on; the text says why and what to try.
+    #[error("{0}")]
+    Refused(String),
+    /// A system call on a path failed.
+    #[error("cannot {operation} {path}: {source}")]
+    Path {
+        /// What was attempted, as a verb: `create`, `open`, `write`.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A request of the workload failed.
+    #[error("a {direction} of {length} bytes at offset {offset} of {path} failed: {source}")]
+    Request {
+        /// `read` or `write`.
+        direction: &'static str,
+        /// Where, bytes.
+        offset: u64,
+        /// How much was asked for, bytes.
+        length: u64,
+        /// On what.
+        path: PathBuf,
+        /// What the kernel said, or that the transfer was short.
+        source: io::Error,
+    },
+    /// There is not enough room for what the workload touches.
+    #[error(
+        "{path} has {free_bytes} bytes free and at most half of that is used; {wanted_bytes} are \
+         needed: lower unique_bytes or --unique-max"
+    )]
+    NoRoom {
+        /// The target.
+        path: PathBuf,
+        /// Free at the start of the run.
+        free_bytes: u64,
+        /// What all test files together would take.
+        wanted_bytes: u64,
+    },
+    /// Ctrl-C or SIGTERM.
+    #[error("interrupted")]
+    Interrupted,
+    /// A simulated device's description is wrong.
+    #[error("{0}")]
+    Sim(String),
+}
+
+impl Error {
+    /// A failed system call on a path.
+    pub fn path(operation: &'static str, path: impl AsRef<Path>, source: impl Into<io::Error>) -> Self {
+        Self::Path { operation, path: path.as_ref().to_owned(), source: source.into() }
+    }
+}
+
+/// Short for results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;

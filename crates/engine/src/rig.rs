@@ -1,0 +1,161 @@
+//! What the measuring loop drives: something that can be prepared for a workload, runs it, and
+//! is looked at window by window. A directory on a real kernel is one, the simulated device
+//! another; the loop cannot tell them apart.
+
+use hdrhistogram::Histogram;
+use ioscape_model::{Spent, Warning, Workload};
+
+use crate::error::Result;
+
+/// The four classes of requests, in the order of every array that is indexed by class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// A read that starts where the previous request ended.
+    ReadSeq = 0,
+    /// A read elsewhere.
+    ReadRand = 1,
+    /// A write that starts where the previous request ended.
+    WriteSeq = 2,
+    /// A write elsewhere.
+    WriteRand = 3,
+}
+
+impl Class {
+    /// All, in order.
+    pub const ALL: [Self; 4] = [Self::ReadSeq, Self::ReadRand, Self::WriteSeq, Self::WriteRand];
+
+    /// The class of a request.
+    pub fn of(read: bool, sequential: bool) -> Self {
+        match (read, sequential) {
+            (true, true) => Self::ReadSeq,
+            (true, false) => Self::ReadRand,
+            (false, true) => Self::WriteSeq,
+            (false, false) => Self::WriteRand,
+        }
+    }
+}
+
+/// Requests of one class in one window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClassCount {
+    /// Requests.
+    pub ops: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Their response times added up, seconds.
+    pub time_s: f64,
+}
+
+/// What happened since the previous window ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Window {
+    /// How long it was.
+    pub length_s: f64,
+    /// Requests by class.
+    pub classes: [ClassCount; 4],
+    /// Bytes fetched from storage for this process (`read_bytes` of /proc/self/io).
+    pub device_read_bytes: Option<u64>,
+    /// Bytes of pages made dirty that were clean (`write_bytes` of /proc/self/io).
+    pub dirtied_bytes: Option<u64>,
+    /// Share of the requested pages that were resident, as far as the page cache says.
+    pub hit_fraction: Option<f64>,
+    /// Resident part of the data touched, bytes.
+    pub resident_bytes: Option<u64>,
+    /// Dirty pages of the machine at the end.
+    pub dirty_bytes: Option<u64>,
+    /// Pages under write-back at the end.
+    pub writeback_bytes: Option<u64>,
+    /// Processor time of this process.
+    pub cpu_s: Option<f64>,
+    /// Share of the processors' time that the hypervisor gave to others.
+    pub stolen_fraction: Option<f64>,
+}
+
+impl Window {
+    /// Requests of all classes.
+    pub fn ops(&self) -> u64 {
+        self.classes.iter().map(|class| class.ops).sum()
+    }
+
+    /// Bytes of all classes.
+    pub fn bytes(&self) -> u64 {
+        self.classes.iter().map(|class| class.bytes).sum()
+    }
+}
+
+/// What preparing a workload took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prepared {
+    /// `layout`, `quiesce` and `warm_up` are filled in.
+    pub spent_s: Spent,
+    /// Doubts that arose.
+    pub warnings: Vec<Warning>,
+}
+
+/// What is left to say when a workload was stopped.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// Response times in nanoseconds by class, since the last [`Rig::mark`].
+    pub response_ns: [Histogram<u64>; 4],
+    /// Seconds that the final fdatasync of everything took, where one was asked for.
+    pub sync_s: Option<f64>,
+}
+
+/// What is known about the target before anything was measured. Hints place extra points; they
+/// are never results.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hints {
+    /// The page cache that could be had: the memory limit or the memory available, bytes.
+    pub read_cache_bytes: Option<f64>,
+    /// Dirty data at which writers are slowed down, bytes.
+    pub write_cache_bytes: Option<f64>,
+    /// Whether counters tell hits from misses here.
+    pub counters: bool,
+    /// Whether the target lives in memory.
+    pub in_memory: bool,
+    /// Most data that may be laid out in all test files together, bytes.
+    pub room_bytes: u64,
+}
+
+/// Something a workload can be run on.
+pub trait Rig {
+    /// `psync`, `null`, `sim`: what makes the requests.
+    fn engine(&self) -> &'static str;
+
+    /// What is known beforehand.
+    fn hints(&self) -> Hints;
+
+    /// Seconds since the run began; simulated ones on a simulated device.
+    fn now_s(&self) -> f64;
+
+    /// Lays out what is missing, waits for earlier dirty data, brings the cache into the state
+    /// the workload asks for.
+    ///
+    /// # Errors
+    /// When the files cannot be made or the run was interrupted.
+    fn prepare(&mut self, work: &Workload) -> Result<Prepared>;
+
+    /// Sets the workers going. Requests are drawn from `seed`.
+    ///
+    /// # Errors
+    /// When the workers cannot be made.
+    fn start(&mut self, work: &Workload, seed: u64) -> Result<()>;
+
+    /// Lets `length_s` pass and says what happened in it.
+    ///
+    /// # Errors
+    /// When a request failed or the run was interrupted; the workers have been stopped then.
+    fn window(&mut self, length_s: f64) -> Result<Window>;
+
+    /// Forgets the response times so far: the windows begin to count.
+    fn mark(&mut self);
+
+    /// Stops the workers; with `sync`, times an fdatasync of everything they wrote.
+    ///
+    /// # Errors
+    /// When a request or the fdatasync failed.
+    fn finish(&mut self, sync: bool) -> Result<Finished>;
+
+    /// Bytes written so far, layout included.
+    fn written_bytes(&self) -> u64;
+}

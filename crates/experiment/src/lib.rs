@@ -1,0 +1,6 @@
+//! Decides what to run and when to stop: measures one workload, explores with a plan, keeps the
+//! budget, goes on after an interruption.
+
+pub mod plan;
+
+pub use plan::{Landscape, Plan, Seen, Visit};

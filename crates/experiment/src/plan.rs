@@ -1,0 +1,48 @@
+//! What to measure next. A plan never meets a device: it sees points and names the next visit,
+//! so that exploring is tested with a formula in place of a disk, and so that a run that was
+//! killed goes on by showing its points to a fresh plan.
+
+use ioscape_model::{Border, Point, Region, Role, Workload};
+
+/// The next thing to measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Visit {
+    /// The workload.
+    pub workload: Workload,
+    /// Why.
+    pub role: Role,
+    /// Which round of visits it belongs to, from 0.
+    pub round: u32,
+}
+
+/// What a plan may look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// All points so far, in order, those of earlier parts of a resumed run included.
+    pub points: &'a [Point],
+    /// Seconds of the budget used.
+    pub elapsed_s: f64,
+    /// The budget, seconds.
+    pub budget_s: f64,
+}
+
+/// Borders and regions as a plan sees them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Landscape {
+    /// Smallest first.
+    pub borders: Vec<Border>,
+    /// Smallest first; without gaps.
+    pub regions: Vec<Region>,
+    /// What was decided along the way, in order.
+    pub log: Vec<String>,
+}
+
+/// A way to choose points. What it answers depends on its settings, its seed and the points it is
+/// shown, on nothing else.
+pub trait Plan {
+    /// The next visit; `None` when there is nothing left that is worth its time.
+    fn next(&mut self, seen: &Seen<'_>) -> Option<Visit>;
+
+    /// The landscape that the points show.
+    fn landscape(&self, points: &[Point]) -> Landscape;
+}

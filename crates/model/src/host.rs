@@ -1,0 +1,98 @@
+//! The machine and the target, as the record's header holds them (Chen and Patterson, Fig. 2).
+//!
+//! No host name, serial number or user name is in here.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Host {
+    /// Processor, as it names itself.
+    pub cpu_model: String,
+    /// Processors this process may run on.
+    pub cpus: u32,
+    /// Last-level cache of one processor, bytes.
+    pub llc_bytes: Option<u64>,
+    /// Physical memory, bytes.
+    pub memory_bytes: u64,
+    /// Memory that could be had at the start, bytes.
+    pub memory_available_bytes: u64,
+    /// Kernel release.
+    pub kernel: String,
+    /// Distribution.
+    pub os: String,
+    /// Hypervisor or container, where one shows itself.
+    pub virtualisation: Option<String>,
+    /// Clock source.
+    pub clock_source: String,
+    /// Cost of reading the clock once, seconds.
+    pub clock_read_s: f64,
+    /// Frequency governor, where there is one.
+    pub governor: Option<String>,
+    /// Bytes per second of a copy in memory that does not fit the processor's caches.
+    pub memory_copy_bytes_per_s: Option<f64>,
+    /// Control group version in force for memory: 1, 2, or none.
+    pub cgroup_version: Option<u32>,
+    /// Memory limit this process lives under, bytes.
+    pub memory_limit_bytes: Option<u64>,
+    /// `--memory-limit`, where the tool set one itself, bytes.
+    pub memory_limit_set_bytes: Option<u64>,
+    /// Processor quota this process lives under, in processors.
+    pub cpu_limit: Option<f64>,
+    /// I/O throttles this process lives under, as the kernel prints them.
+    pub io_limits: Vec<String>,
+    /// `vm.dirty_bytes` or the bytes `vm.dirty_ratio` comes to.
+    pub dirty_limit_bytes: u64,
+    /// The same for the background limit.
+    pub dirty_background_bytes: u64,
+    /// `vm.dirty_expire_centisecs`, in seconds.
+    pub dirty_expire_s: f64,
+    /// `vm.dirty_writeback_centisecs`, in seconds.
+    pub dirty_writeback_s: f64,
+    /// Multi-generational LRU switched on.
+    pub lru_gen: Option<bool>,
+    /// Swap space, bytes.
+    pub swap_bytes: u64,
+    /// One-minute load average at the start.
+    pub load_average: f64,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Target {
+    /// As it was given, made absolute.
+    pub path: String,
+    /// `directory`, `block_device` or `sim`.
+    pub kind: String,
+    /// Filesystem type.
+    pub filesystem: String,
+    /// Mount options, of the mount and of the filesystem.
+    pub mount_options: String,
+    /// Mount source: a device, or what stands for one.
+    pub source: String,
+    /// Filesystem size, bytes.
+    pub size_bytes: u64,
+    /// Free for this process at the start, bytes.
+    pub free_bytes: u64,
+    /// Block device's kernel name.
+    pub device: Option<String>,
+    /// Device model.
+    pub device_model: Option<String>,
+    /// Whether it turns.
+    pub rotational: Option<bool>,
+    /// I/O scheduler in use.
+    pub scheduler: Option<String>,
+    /// Requests the device takes at a time.
+    pub queue_depth: Option<u64>,
+    /// Read-ahead, bytes.
+    pub read_ahead_bytes: Option<u64>,
+    /// Write cache mode as the kernel sees it.
+    pub write_cache: Option<String>,
+    /// File behind a loop device.
+    pub loop_backing: Option<String>,
+    /// Simulated device: its parameters, as TOML.
+    pub sim: Option<String>,
+}

@@ -1,0 +1,37 @@
+//! The nouns of ioscape: plain, serialisable, and nothing more. This crate does nothing.
+//!
+//! | word | meaning |
+//! |---|---|
+//! | workload | the five parameters of Chen and Patterson (1994, section 5), and ours |
+//! | point | one visit to one workload: what was measured there |
+//! | estimate | one workload, pooled over its visits |
+//! | focal point, focal vector | the values at which the other parameters are held for a graph |
+//! | region | a stretch of `unique_bytes` with one behaviour |
+//! | border | what lies between two regions; *onset* where it starts to hurt, *capacity* the cache behind it |
+//! | family | the graphs of one region |
+//! | record | the file: the journal of a run |
+//! | map | what a record shows |
+//! | absorbed, durable | throughput before and after the data is on stable storage |
+//! | response time, latency | per request in a closed loop; from the intended start in an open one |
+//!
+//! Sizes are bytes and times seconds unless a name says otherwise.
+
+pub mod host;
+pub mod line;
+pub mod point;
+pub mod record;
+pub mod rules;
+pub mod units;
+pub mod warning;
+pub mod workload;
+
+pub use host::{Host, Target};
+pub use line::{
+    Border, BorderUniqueBytes, Curve, End, EndReason, Estimate, Finding, Header, Line, Map,
+    Method, ModelLine, Region, RegionUniqueBytes, Tool,
+};
+pub use point::{ClassTotals, Classes, Interval, Point, ResponseTime, Role, Spent};
+pub use record::{Record, RecordError};
+pub use rules::{Range, Ranges, Rules};
+pub use warning::{Code, Severity, Warning};
+pub use workload::{Access, Layout, SeqScope, SizeDist, State, Workload, WorkloadError};

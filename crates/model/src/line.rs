@@ -1,0 +1,298 @@
+//! The lines of a record: one JSON object each, told apart by `kind`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Host, Interval, Point, Ranges, ResponseTime, Rules, Spent, Target, Warning, Workload};
+
+/// The record format this build writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a line is written or read once, and most are points")]
+pub enum Line {
+    /// The first line: who, what, where, how.
+    Header(Header),
+    /// One visit to one workload.
+    Point(Point),
+    /// One workload, pooled over its visits.
+    Estimate(Estimate),
+    /// A border between two regions.
+    Border(Border),
+    /// A region.
+    Region(Region),
+    /// A fitted model.
+    Model(ModelLine),
+    /// A sentence with its figures.
+    Finding(Finding),
+    /// Closes a revision.
+    Map(Map),
+    /// A doubt about the run as a whole.
+    Warning(Warning),
+    /// The run went on after an interruption.
+    Resumed(Resumed),
+    /// The last line.
+    End(End),
+}
+
+/// The program that wrote the record.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// `ioscape`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// How it was built: commit and profile.
+    pub build: String,
+}
+
+/// How the points are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Border search, families, space-filling points (the default).
+    Blend,
+    /// Chen and Patterson's plan (1994, section 8).
+    Paper,
+    /// Their first attempt (section 7).
+    Global75,
+    /// No exploring: one workload, asked for by hand.
+    Measure,
+}
+
+/// The first line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Header {
+    /// Version of the record format.
+    pub format_version: u32,
+    /// The program.
+    pub tool: Tool,
+    /// Names this run in file names and groups.
+    pub run_id: String,
+    /// What was typed.
+    pub command_line: Vec<String>,
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// Wall-clock time at the start, UTC.
+    pub start_time: String,
+    /// The machine.
+    pub host: Host,
+    /// What is measured.
+    pub target: Target,
+    /// How the points are chosen.
+    pub method: Method,
+    /// How a point is measured.
+    pub rules: Rules,
+    /// Where the map extends.
+    pub ranges: Ranges,
+    /// `--budget`, seconds.
+    pub budget_s: f64,
+    /// What the forecast said: see `Forecast`.
+    pub forecast: Option<Forecast>,
+}
+
+/// What a run is expected to cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Forecast {
+    /// Visits.
+    pub points: u64,
+    /// Seconds.
+    pub elapsed_s: f64,
+    /// Bytes written, layout included.
+    pub written_bytes: u64,
+}
+
+/// One workload, pooled over its visits, with 95 % intervals from the variance between visits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The workload.
+    pub workload: Workload,
+    /// How many visits it rests on.
+    pub visits: u32,
+    /// Absorbed throughput.
+    pub throughput_bytes_per_s: Interval,
+    /// Durable throughput; null where it was not timed.
+    pub durable_bytes_per_s: Option<f64>,
+    /// Requests per second.
+    pub ops_per_s: Interval,
+    /// Response times, closed loop: means over the visits, the longest of all.
+    pub response_time_s: ResponseTime,
+    /// Share of the requested pages found resident; null where unknown.
+    pub hit_fraction: Option<f64>,
+    /// Whether every visit was steady.
+    pub steady: bool,
+    /// What is doubtful about it.
+    pub warnings: Vec<Warning>,
+    /// The revision of the map this belongs to.
+    #[serde(default)]
+    pub revision: u32,
+}
+
+/// Which curve a border is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Curve {
+    /// Read-only.
+    Read,
+    /// Write-only.
+    Write,
+    /// Both agree within a factor of 1.25, or the curve was mixed.
+    Mixed,
+}
+
+/// Where a border lies, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BorderUniqueBytes {
+    /// Where time per request is 10 % over the plateau.
+    pub onset: f64,
+    /// The size of the cache behind it.
+    pub capacity: f64,
+    /// Lower end of the capacity's 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// A border.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Border {
+    /// Where.
+    pub unique_bytes: BorderUniqueBytes,
+    /// On which curve.
+    pub curve: Curve,
+    /// How it was found: `counters`, `timing`, `slope`.
+    pub found_by: String,
+    /// Time per request far beyond the border over time per request before it.
+    pub step: f64,
+    /// The revision of the map this belongs to.
+    #[serde(default)]
+    pub revision: u32,
+}
+
+/// Extent of a region, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RegionUniqueBytes {
+    /// From here.
+    pub from: f64,
+    /// To here.
+    pub to: f64,
+    /// Where its family is measured.
+    pub focal: f64,
+}
+
+/// A region.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Region {
+    /// What it seems to be: `cache`, `write-back`, `storage`, …
+    pub name: String,
+    /// Where.
+    pub unique_bytes: RegionUniqueBytes,
+    /// The focal vector: what the other parameters are held at.
+    pub focal: Workload,
+    /// The revision of the map this belongs to.
+    #[serde(default)]
+    pub revision: u32,
+}
+
+/// A fitted model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelLine {
+    /// `blend`, `product`, …
+    pub name: String,
+    /// Its parameters, with standard errors.
+    pub parameters: BTreeMap<String, ParameterValue>,
+    /// The revision of the map this belongs to.
+    #[serde(default)]
+    pub revision: u32,
+}
+
+/// A parameter of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ParameterValue {
+    /// The value.
+    pub value: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+}
+
+/// A sentence, drawn from the data only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What it is about: `read_cache`, `write_cache`, `write_policy`, `good_sizes`, `concurrency`, …
+    pub code: String,
+    /// The sentence.
+    pub text: String,
+    /// The figures behind it; names carry their unit.
+    pub figures: BTreeMap<String, f64>,
+    /// The revision of the map this belongs to.
+    #[serde(default)]
+    pub revision: u32,
+}
+
+/// Closes a revision: everything that carries its number has been written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Map {
+    /// The revision.
+    pub revision: u32,
+    /// Whether more was to come.
+    pub provisional: bool,
+    /// Pooled coefficient of variation between visits: the repeatability of this map.
+    pub repeatability: Option<f64>,
+    /// Seconds since the run's start.
+    pub elapsed_s: f64,
+    /// What the plan decided along the way, in order: rounds of focal points, borders dropped.
+    #[serde(default)]
+    pub log: Vec<String>,
+}
+
+/// The run went on after an interruption.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Resumed {
+    /// Wall-clock time, UTC.
+    pub time: String,
+    /// Seconds of the budget used before.
+    pub elapsed_before_s: f64,
+    /// What was typed.
+    pub command_line: Vec<String>,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// The plan had nothing left to measure.
+    Complete,
+    /// The budget was used up.
+    Budget,
+    /// The precision asked for was reached.
+    Precision,
+    /// Ctrl-C or SIGTERM.
+    Interrupted,
+    /// `--max-written` was reached.
+    Written,
+    /// The measurement could not go on.
+    Failed,
+}
+
+/// The last line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct End {
+    /// Why.
+    pub reason: EndReason,
+    /// Visits made, canaries included.
+    pub points: u64,
+    /// Seconds of the budget used, all parts of a resumed run together.
+    pub elapsed_s: f64,
+    /// How the time was spent, seconds.
+    pub spent_s: Spent,
+    /// Bytes read by the workloads.
+    pub read_bytes: u64,
+    /// Bytes written by layout and workloads.
+    pub written_bytes: u64,
+    /// What the forecast had said.
+    pub forecast: Option<Forecast>,
+}

@@ -1,0 +1,158 @@
+//! Opening a record again. Reading only: whoever has the file writes the lines.
+
+use std::io::BufRead;
+
+use crate::{
+    Border, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region, Warning,
+    line::FORMAT_VERSION,
+};
+
+/// A record that could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The file could not be read.
+    #[error("cannot read the record: {0}")]
+    Read(#[from] std::io::Error),
+    /// A line is no line of a record.
+    #[error("line {line} is not a line of a record: {reason}")]
+    Malformed {
+        /// Counted from 1.
+        line: usize,
+        /// What the parser said.
+        reason: String,
+    },
+    /// The first line is not a header.
+    #[error("the file does not begin with a header: is it an ioscape record?")]
+    NoHeader,
+    /// Written by a later version.
+    #[error("the record has format version {found}, this build reads up to {FORMAT_VERSION}: update ioscape")]
+    TooNew {
+        /// The record's version.
+        found: u32,
+    },
+}
+
+/// A record in memory, in the order of the file. Of borders, regions, models, findings and
+/// estimates only those of the last closed revision.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The first line.
+    pub header: Header,
+    /// All visits.
+    pub points: Vec<Point>,
+    /// Pooled workloads.
+    pub estimates: Vec<Estimate>,
+    /// Borders, smallest first.
+    pub borders: Vec<Border>,
+    /// Regions, smallest first.
+    pub regions: Vec<Region>,
+    /// Models.
+    pub models: Vec<ModelLine>,
+    /// Findings.
+    pub findings: Vec<Finding>,
+    /// Doubts about the run.
+    pub warnings: Vec<Warning>,
+    /// The last closed revision.
+    pub map: Option<Map>,
+    /// The last line; none after a kill.
+    pub end: Option<End>,
+    /// Length of the part that holds whole lines, bytes: where a resumed run goes on.
+    pub valid_bytes: u64,
+}
+
+impl Record {
+    /// Reads a record. A torn last line is dropped.
+    ///
+    /// # Errors
+    /// When the file cannot be read, does not begin with a header, is of a later version, or
+    /// holds something else than lines of a record before its last line.
+    pub fn read(mut from: impl BufRead) -> Result<Self, RecordError> {
+        let mut lines = Vec::new();
+        let mut valid_bytes = 0;
+        let mut torn: Option<RecordError> = None;
+        let mut text = Vec::new();
+        for number in 1.. {
+            text.clear();
+            let length = from.read_until(b'\n', &mut text)?;
+            if length == 0 {
+                break;
+            }
+            if let Some(error) = torn.take() {
+                return Err(error); // something follows it, so it was no torn last line
+            }
+            match serde_json::from_slice::<Line>(&text) {
+                Ok(line) if text.ends_with(b"\n") => {
+                    valid_bytes += length as u64;
+                    lines.push(line);
+                }
+                Ok(_) => {}
+                Err(error) if number == 1 => {
+                    return Err(match newer_version(&text) {
+                        Some(found) => RecordError::TooNew { found },
+                        None if error.is_eof() => RecordError::NoHeader,
+                        None => RecordError::Malformed { line: 1, reason: error.to_string() },
+                    });
+                }
+                Err(error) => {
+                    torn = Some(RecordError::Malformed { line: number, reason: error.to_string() });
+                }
+            }
+        }
+        Self::assemble(lines, valid_bytes)
+    }
+
+    fn assemble(lines: Vec<Line>, valid_bytes: u64) -> Result<Self, RecordError> {
+        let mut lines = lines.into_iter();
+        let Some(Line::Header(header)) = lines.next() else { return Err(RecordError::NoHeader) };
+        if header.format_version > FORMAT_VERSION {
+            return Err(RecordError::TooNew { found: header.format_version });
+        }
+        let mut record = Self {
+            header,
+            points: vec![],
+            estimates: vec![],
+            borders: vec![],
+            regions: vec![],
+            models: vec![],
+            findings: vec![],
+            warnings: vec![],
+            map: None,
+            end: None,
+            valid_bytes,
+        };
+        for line in lines {
+            match line {
+                Line::Point(x) => record.points.push(x),
+                Line::Estimate(x) => record.estimates.push(x),
+                Line::Border(x) => record.borders.push(x),
+                Line::Region(x) => record.regions.push(x),
+                Line::Model(x) => record.models.push(x),
+                Line::Finding(x) => record.findings.push(x),
+                Line::Map(x) => record.map = Some(x),
+                Line::Warning(x) => record.warnings.push(x),
+                Line::End(x) => record.end = Some(x),
+                Line::Resumed(_) => record.end = None,
+                Line::Header(_) => return Err(RecordError::NoHeader),
+            }
+        }
+        record.keep_last_revision();
+        Ok(record)
+    }
+
+    fn keep_last_revision(&mut self) {
+        let last = self.map.as_ref().map(|map| map.revision);
+        let current = |revision: u32| Some(revision) == last;
+        self.estimates.retain(|x| current(x.revision));
+        self.borders.retain(|x| current(x.revision));
+        self.regions.retain(|x| current(x.revision));
+        self.models.retain(|x| current(x.revision));
+        self.findings.retain(|x| current(x.revision));
+    }
+}
+
+fn newer_version(text: &[u8]) -> Option<u32> {
+    let value: serde_json::Value = serde_json::from_slice(text).ok()?;
+    let found = u32::try_from(value.get("format_version")?.as_u64()?).ok()?;
+    (found > FORMAT_VERSION).then_some(found)
+}
