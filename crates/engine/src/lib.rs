@@ -4,8 +4,11 @@
 //! `ioscape-experiment`, which drives a [`Rig`]. All unsafe code of the project is here.
 
 pub mod clock;
+pub mod engine;
 pub mod error;
+pub mod request;
 pub mod rig;
+mod worker;
 
 pub use clock::Clock;
 pub use error::Error;
