@@ -1,1 +1,10 @@
-//! Checks on the repository itself; they live in `tests/`.
+//! Checks on the repository itself: what the architecture forbids, as functions from source text
+//! to complaints. The tables of what is allowed stand in `tests/tidy.rs`, which runs them all.
+
+pub mod modules;
+pub mod phrases;
+pub mod source;
+pub mod workspace;
+
+pub use source::Source;
+pub use workspace::{Package, Workspace};
