@@ -27,8 +27,8 @@ pub mod workload;
 
 pub use host::{Host, Target};
 pub use line::{
-    Border, BorderUniqueBytes, Curve, End, EndReason, Estimate, Finding, Header, Line, Map,
-    Method, ModelLine, Region, RegionUniqueBytes, Tool,
+    Border, BorderUniqueBytes, Curve, End, EndReason, Estimate, Finding, Header, Line, Map, Method,
+    ModelLine, Region, RegionUniqueBytes, Tool,
 };
 pub use point::{ClassTotals, Classes, Interval, Point, ResponseTime, Role, Spent};
 pub use record::{Record, RecordError};

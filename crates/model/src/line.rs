@@ -13,7 +13,10 @@ pub const FORMAT_VERSION: u32 = 1;
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "a line is written or read once, and most are points")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a line is written or read once, and most are points"
+)]
 pub enum Line {
     /// The first line: who, what, where, how.
     Header(Header),

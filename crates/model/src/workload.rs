@@ -1,7 +1,7 @@
 //! A workload, exactly: the five parameters of Chen and Patterson (1994, section 5) and the keys
 //! that Linux of today adds. How requests are drawn from it is the engine's business.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -309,14 +309,15 @@ impl Workload {
 
     /// The five parameters and every other key that is not at its default, as they are typed.
     pub fn literal(&self) -> String {
-        let usual = Self { size_mean: self.size_mean, size_dist: self.size_dist, ..Self::default() };
+        let usual =
+            Self { size_mean: self.size_mean, size_dist: self.size_dist, ..Self::default() };
         let mut text = format!(
             "unique_bytes={},size_mean={},read_frac={},seq_frac={},process_num={}",
             self.unique_bytes, self.size_mean, self.read_frac, self.seq_frac, self.process_num
         );
         let mut add = |key: &str, value: &dyn fmt::Display, differs: bool| {
             if differs {
-                text.push_str(&format!(",{key}={value}"));
+                let _ = write!(text, ",{key}={value}"); // a String takes everything
             }
         };
         add("size_dist", &name(&self.size_dist), self.size_dist != SizeDist::Normal);
@@ -371,11 +372,7 @@ fn check_range(key: &'static str, number: f64) -> Result<(), WorkloadError> {
     Err(wrong(key, &number.to_string(), "a number from 0 to 1".to_owned()))
 }
 
-fn word<T: Copy>(
-    key: &'static str,
-    value: &str,
-    words: &[(&str, T)],
-) -> Result<T, WorkloadError> {
+fn word<T: Copy>(key: &'static str, value: &str, words: &[(&str, T)]) -> Result<T, WorkloadError> {
     if let Some((_, found)) = words.iter().find(|(name, _)| *name == value) {
         return Ok(*found);
     }
