@@ -1,6 +1,8 @@
 //! Decides what to run and when to stop: measures one workload, explores with a plan, keeps the
 //! budget, goes on after an interruption.
 
+pub mod measure;
 pub mod plan;
 
+pub use measure::{Event, Subject, measure};
 pub use plan::{Landscape, Plan, Seen, Visit};

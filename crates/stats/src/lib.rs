@@ -1,1 +1,15 @@
-//! ioscape stats.
+//! Numbers in, numbers out. Nothing here has heard of a disk.
+//!
+//! A raw series ([`series`]) becomes a kept sample ([`steady`]), a kept sample a mean with its
+//! error ([`batch`], [`interval`]), and means of repeated visits a pooled spread ([`pool`]).
+
+pub mod batch;
+pub mod interval;
+pub mod pool;
+pub mod series;
+pub mod steady;
+
+pub use interval::{Mean, t_two_sided};
+pub use pool::{Spread, Visit};
+pub use series::Piece;
+pub use steady::{Drift, Kept};

@@ -1,0 +1,226 @@
+//! Measures one workload: brings it to a steady state, takes windows until the interval is narrow
+//! enough or the time is over, and says what was seen.
+//!
+//! Raw windows come from the [`Rig`]; a kept sample and its mean from `ioscape-stats`; what is
+//! doubtful becomes a warning in the point. Windows are never left out for being slow.
+
+mod outcome;
+mod settle;
+
+use ioscape_engine::{Error, Rig, Window};
+use ioscape_model::{Point, Role, Rules, Workload};
+use ioscape_stats::{Drift, Kept, Mean, Piece};
+
+/// Confidence of the intervals inside a visit.
+const CONFIDENCE: f64 = 0.95;
+/// A window should hold this many requests, or chance alone makes windows differ.
+const WINDOW_OPS_MIN: f64 = 200.0;
+/// Windows grow up to this length, seconds, to hold them.
+const WINDOW_MAX_S: f64 = 1.0;
+/// So few windows are enough where they vary by less than [`QUIET_VARIATION`].
+const QUIET_WINDOWS_MIN: u32 = 10;
+/// Coefficient of variation of the windows of a quiet system.
+const QUIET_VARIATION: f64 = 0.03;
+/// Each check sees this many times the windows of the one before: looking after every window
+/// would stop at the first lucky stretch.
+const CHECK_FACTOR: f64 = 1.25;
+/// Checks in a row that must pass, for the same reason.
+const CHECKS_PASSED_MIN: u32 = 2;
+/// The drift a visit may end with, as a share of the precision asked for.
+const DRIFT_OF_PRECISION: f64 = 0.5;
+
+/// What is measured in one visit, and why.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The workload.
+    pub work: &'a Workload,
+    /// Why.
+    pub role: Role,
+    /// Which round of visits this belongs to, from 0.
+    pub round: u32,
+    /// Seed of this visit's requests; another for each visit, or what one visit left in the cache
+    /// is what the next one asks for.
+    pub seed: u64,
+}
+
+/// How a visit comes along.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Files are laid out, the cache is brought into its state.
+    Preparing,
+    /// The workload runs; nothing counts yet.
+    Settling {
+        /// For so long, seconds.
+        elapsed_s: f64,
+    },
+    /// A window was taken.
+    Window {
+        /// Windows so far.
+        count: u32,
+        /// Throughput so far.
+        throughput_bytes_per_s: f64,
+        /// Relative half-width of the interval at the last check; none before the first.
+        half_width: Option<f64>,
+    },
+    /// The workers stop, what they wrote is made durable.
+    Finishing,
+}
+
+/// Visits a workload once.
+///
+/// # Errors
+/// What the rig reports: a request failed, there was no room, the run was interrupted.
+pub fn measure(
+    subject: &Subject<'_>,
+    rules: &Rules,
+    rig: &mut dyn Rig,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<Point, Error> {
+    let started_s = rig.now_s();
+    on_event(Event::Preparing);
+    let prepared = rig.prepare(subject.work)?;
+
+    let settling_from_s = rig.now_s();
+    rig.start(subject.work, subject.seed)?;
+    let settled = settle::settle(subject.work, rules, rig, on_event)?;
+
+    let measuring_from_s = rig.now_s();
+    rig.mark();
+    let taken = take_windows(rules, window_length_s(rules, settled.ops_per_s), rig, on_event)?;
+
+    let finishing_from_s = rig.now_s();
+    on_event(Event::Finishing);
+    let sync = rules.sync_at_end && subject.work.read_frac < 1.0;
+    let finished = rig.finish(sync)?;
+    let ended_s = rig.now_s();
+
+    let mut spent_s = prepared.spent_s;
+    spent_s.settling += measuring_from_s - settling_from_s;
+    spent_s.measuring += finishing_from_s - measuring_from_s;
+    spent_s.sync += ended_s - finishing_from_s;
+    Ok(outcome::Visit {
+        subject,
+        rules,
+        engine: rig.engine(),
+        started_s,
+        elapsed_s: ended_s - started_s,
+        spent_s,
+        earlier_warnings: prepared.warnings,
+        settled,
+        taken: &taken,
+        finished: &finished,
+    }
+    .into_point())
+}
+
+/// The raw windows of a visit, and the same as a series of bytes over seconds.
+#[derive(Clone, Debug, Default)]
+struct Taken {
+    windows: Vec<Window>,
+    series: Vec<Piece>,
+}
+
+/// What a look at the series says.
+#[derive(Clone, Copy, Debug)]
+struct Check {
+    cut: usize,
+    mean: Mean,
+    drift: Drift,
+    variation: f64,
+}
+
+impl Check {
+    fn of(series: &[Piece]) -> Self {
+        let kept = Kept::of(series);
+        Self {
+            cut: kept.cut(),
+            mean: kept.mean(),
+            drift: kept.drift(),
+            variation: kept.variation(),
+        }
+    }
+
+    fn passes(&self, rules: &Rules, count: u32) -> bool {
+        let enough = count >= rules.windows_min || self.variation < QUIET_VARIATION;
+        enough
+            && self.drift.is_over(DRIFT_OF_PRECISION * rules.precision)
+            && self.mean.relative_half_width(CONFIDENCE) <= rules.precision
+    }
+}
+
+/// Long enough for [`WINDOW_OPS_MIN`] requests, but never so long that fewer windows than the
+/// rules ask for fit the time.
+fn window_length_s(rules: &Rules, ops_per_s: f64) -> f64 {
+    let longest_s = (rules.measure_max_s / f64::from(rules.windows_min.max(1))).min(WINDOW_MAX_S);
+    (WINDOW_OPS_MIN / ops_per_s).min(longest_s).max(rules.window_s)
+}
+
+fn take_windows(
+    rules: &Rules,
+    length_s: f64,
+    rig: &mut dyn Rig,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<Taken, Error> {
+    let mut taken = Taken::default();
+    let mut bytes = 0.0;
+    let mut elapsed_s = 0.0;
+    let mut half_width = None;
+    let mut passed = 0;
+    let mut next_check = QUIET_WINDOWS_MIN.min(rules.windows_min);
+    // Half a window of tolerance, so that rounding does not add one to the time allowed.
+    while passed < CHECKS_PASSED_MIN && elapsed_s + length_s / 2.0 < rules.measure_max_s {
+        let window = rig.window(length_s)?;
+        bytes += window.bytes() as f64;
+        elapsed_s += window.length_s;
+        taken.series.push(Piece { amount: window.bytes() as f64, length: window.length_s });
+        taken.windows.push(window);
+        let count = taken.series.len() as u32;
+        if count >= next_check {
+            let check = Check::of(&taken.series);
+            passed = if check.passes(rules, count) { passed + 1 } else { 0 };
+            half_width = Some(check.mean.relative_half_width(CONFIDENCE));
+            next_check = following_check(count, rules.windows_min);
+        }
+        on_event(Event::Window {
+            count,
+            throughput_bytes_per_s: bytes / elapsed_s.max(f64::MIN_POSITIVE),
+            half_width,
+        });
+    }
+    Ok(taken)
+}
+
+/// The next check, not skipping the first one at which an unquiet visit may pass.
+fn following_check(count: u32, windows_min: u32) -> u32 {
+    let next = (f64::from(count) * CHECK_FACTOR).ceil() as u32;
+    if count < windows_min { next.min(windows_min) } else { next }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_are_geometric_and_meet_the_fewest_windows() {
+        let checks = |windows_min: u32| -> Vec<u32> {
+            let first = QUIET_WINDOWS_MIN.min(windows_min);
+            std::iter::successors(Some(first), |&count| Some(following_check(count, windows_min)))
+                .take(6)
+                .collect()
+        };
+        assert_eq!(checks(20), [10, 13, 17, 20, 25, 32]);
+        assert_eq!(checks(15), [10, 13, 15, 19, 24, 30]);
+        assert_eq!(checks(4), [4, 5, 7, 9, 12, 15]);
+    }
+
+    #[test]
+    fn windows_grow_for_slow_targets_but_stay_as_many_as_the_rules_ask_for() {
+        let length = |rules: Rules, ops_per_s: f64| window_length_s(&rules, ops_per_s);
+        assert_eq!(length(Rules::thorough(), 1e6), 0.1);
+        assert_eq!(length(Rules::thorough(), 500.0), 0.4);
+        assert_eq!(length(Rules::thorough(), 10.0), 1.0);
+        assert_eq!(length(Rules::thorough(), 0.0), 1.0);
+        assert_eq!(length(Rules::brief(), 10.0), 0.2);
+    }
+}

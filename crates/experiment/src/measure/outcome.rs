@@ -1,0 +1,288 @@
+//! From the windows of a visit to its point: pure arithmetic, and the doubts that go with it.
+
+use ioscape_engine::{Class, ClassCount, Finished, Window};
+use ioscape_model::units::{show_seconds, three_digits};
+use ioscape_model::{
+    ClassTotals, Classes, Code, Interval, Point, ResponseTime, Rules, Severity, Spent, Warning,
+};
+
+use super::settle::{Settled, growth_of_written};
+use super::{CONFIDENCE, Check, DRIFT_OF_PRECISION, Subject, Taken};
+
+/// Stolen processor time above which the number is in doubt.
+const STOLEN_MAX: f64 = 0.02;
+/// Requests that should stand behind a 99.9th percentile.
+const P999_OPS_MIN: u64 = 1000;
+/// Dirty data growing by more than this share of what was written: memory, not storage, took it.
+const BACKLOG_GROWTH_MAX: f64 = 0.1;
+const NS_TO_S: f64 = 1e-9;
+
+/// All that is known at the end of a visit.
+pub(super) struct Visit<'a> {
+    pub(super) subject: &'a Subject<'a>,
+    pub(super) rules: &'a Rules,
+    pub(super) engine: &'static str,
+    pub(super) started_s: f64,
+    pub(super) elapsed_s: f64,
+    pub(super) spent_s: Spent,
+    pub(super) earlier_warnings: Vec<Warning>,
+    pub(super) settled: Settled,
+    pub(super) taken: &'a Taken,
+    pub(super) finished: &'a Finished,
+}
+
+impl Visit<'_> {
+    /// Says what was seen. Counts, means and shares are those of the windows kept; quantiles those
+    /// of all requests since the windows began to count.
+    pub(super) fn into_point(mut self) -> Point {
+        let check = Check::of(&self.taken.series);
+        let kept = &self.taken.windows[check.cut..];
+        let totals = Totals::of(kept);
+        let doubts = self.steadiness_doubts(&check);
+        let throughput = self.interval(&check);
+        let mut warnings = std::mem::take(&mut self.earlier_warnings);
+        let steady = doubts.is_empty();
+        warnings.extend(doubts);
+        warnings.extend(self.precision_doubt(&throughput));
+        warnings.extend(stolen_doubt(kept));
+        let responses = self.all_responses();
+        warnings.extend(few_requests(responses.len()));
+        let last = self.taken.windows.last();
+        Point {
+            workload: self.subject.work.clone(),
+            round: self.subject.round,
+            role: self.subject.role,
+            engine: self.engine.to_owned(),
+            seed: self.subject.seed,
+            started_s: self.started_s,
+            throughput_bytes_per_s: throughput,
+            durable_bytes_per_s: self.finished.sync_s.map(|sync_s| {
+                totals.all.bytes as f64 / (totals.length_s + sync_s).max(f64::MIN_POSITIVE)
+            }),
+            ops_per_s: share(totals.all.ops as f64, totals.length_s).unwrap_or(0.0),
+            response_time_s: ResponseTime {
+                mean: mean_response_s(&totals.all),
+                p50: responses.value_at_quantile(0.5) as f64 * NS_TO_S,
+                p90: responses.value_at_quantile(0.9) as f64 * NS_TO_S,
+                p99: responses.value_at_quantile(0.99) as f64 * NS_TO_S,
+                p999: responses.value_at_quantile(0.999) as f64 * NS_TO_S,
+                max: responses.max() as f64 * NS_TO_S,
+            },
+            latency_s: None,
+            classes: self.classes(&totals),
+            hit_fraction: hit_fraction(kept),
+            resident_bytes: last.and_then(|window| window.resident_bytes),
+            read_amplification: read_amplification(kept),
+            write_absorbed_fraction: write_absorbed_fraction(kept),
+            dirty_bytes: last.and_then(|window| window.dirty_bytes),
+            writeback_bytes: last.and_then(|window| window.writeback_bytes),
+            cpu_s_per_op: cpu_s_per_op(kept),
+            steady,
+            windows: kept.len() as u32,
+            windows_cut: check.cut as u32,
+            elapsed_s: self.elapsed_s,
+            spent_s: self.spent_s,
+            warnings,
+        }
+    }
+
+    /// The interval of the throughput. Where the series still drifts, the mean lags behind it by
+    /// about as much, and the interval is widened by that.
+    fn interval(&self, check: &Check) -> Interval {
+        let mean = check.mean.value;
+        let scatter = check.mean.half_width(CONFIDENCE);
+        let drifts = check.drift.is_certain(self.drift_allowed());
+        let lag = if drifts { check.drift.relative.abs() * mean } else { 0.0 };
+        // One window alone says nothing about its error: as wide as the mean itself.
+        let half = if scatter.is_finite() { scatter + lag } else { mean };
+        Interval { mean, low: (mean - half).max(0.0), high: mean + half }
+    }
+
+    fn drift_allowed(&self) -> f64 {
+        DRIFT_OF_PRECISION * self.rules.precision
+    }
+
+    /// Why this was no steady state; nothing where it was one.
+    fn steadiness_doubts(&self, check: &Check) -> Vec<Warning> {
+        let mut doubts = Vec::new();
+        let doubt = |text: String, remedy: &str| Warning::new(Code::NotSteady, text, remedy);
+        let measured = show_seconds(self.spent_s.measuring);
+        if check.mean.value <= 0.0 {
+            let text = format!("no request was completed in {measured} of measuring");
+            doubts.push(
+                doubt(text, "lower size_mean or process_num, or measure longer")
+                    .with_severity(Severity::Serious),
+            );
+        } else if check.drift.is_certain(self.drift_allowed()) {
+            let direction = if check.drift.relative > 0.0 { "faster" } else { "slower" };
+            let text = format!(
+                "after {measured} of measuring the second half of the windows was still {} % \
+                 {direction} than the first",
+                three_digits(check.drift.relative.abs() * 100.0)
+            );
+            doubts.push(doubt(text, "measure longer, or find out what is changing"));
+        }
+        let growth = growth_of_written(&self.taken.windows).unwrap_or(0.0);
+        if !self.settled.calm && growth > BACKLOG_GROWTH_MAX {
+            let text = format!(
+                "dirty data was still growing, by {} % of what was written: memory took part of \
+                 this throughput, storage will not",
+                three_digits(growth * 100.0)
+            );
+            doubts.push(doubt(text, "look at the durable throughput, or measure longer"));
+        }
+        doubts
+    }
+
+    fn precision_doubt(&self, throughput: &Interval) -> Option<Warning> {
+        let half_width = throughput.relative_half_width();
+        (throughput.mean > 0.0 && half_width > self.rules.precision).then(|| {
+            let text = format!(
+                "the interval within this visit is ±{} %, not the ±{} % asked for, after {} of \
+                 measuring",
+                three_digits(half_width * 100.0),
+                three_digits(self.rules.precision * 100.0),
+                show_seconds(self.spent_s.measuring)
+            );
+            Warning::new(Code::NotPrecise, text, "measure longer, or on a quieter machine")
+        })
+    }
+
+    fn classes(&self, totals: &Totals) -> Classes {
+        let of = |class: Class| {
+            let count = &totals.classes[class as usize];
+            let responses = &self.finished.response_ns[class as usize];
+            ClassTotals {
+                ops: count.ops,
+                bytes: count.bytes,
+                mean_s: mean_response_s(count),
+                p50_s: responses.value_at_quantile(0.5) as f64 * NS_TO_S,
+                p99_s: responses.value_at_quantile(0.99) as f64 * NS_TO_S,
+            }
+        };
+        Classes {
+            read_seq: of(Class::ReadSeq),
+            read_rand: of(Class::ReadRand),
+            write_seq: of(Class::WriteSeq),
+            write_rand: of(Class::WriteRand),
+        }
+    }
+
+    fn all_responses(&self) -> hdrhistogram::Histogram<u64> {
+        let [first, rest @ ..] = &self.finished.response_ns;
+        let mut all = first.clone();
+        all.auto(true);
+        for responses in rest {
+            all.add(responses).expect("a histogram that grows holds what another held");
+        }
+        all
+    }
+}
+
+/// Requests of the windows kept.
+struct Totals {
+    length_s: f64,
+    classes: [ClassCount; 4],
+    all: ClassCount,
+}
+
+impl Totals {
+    fn of(windows: &[Window]) -> Self {
+        let mut classes = [ClassCount::default(); 4];
+        for window in windows {
+            for (sum, count) in classes.iter_mut().zip(&window.classes) {
+                *sum = plus(sum, count);
+            }
+        }
+        Self {
+            length_s: windows.iter().map(|window| window.length_s).sum(),
+            classes,
+            all: classes.iter().fold(ClassCount::default(), |sum, count| plus(&sum, count)),
+        }
+    }
+}
+
+fn plus(sum: &ClassCount, count: &ClassCount) -> ClassCount {
+    ClassCount {
+        ops: sum.ops + count.ops,
+        bytes: sum.bytes + count.bytes,
+        time_s: sum.time_s + count.time_s,
+    }
+}
+
+/// Bytes written in a window.
+pub(super) fn written_bytes(window: &Window) -> u64 {
+    window.classes[Class::WriteSeq as usize].bytes + window.classes[Class::WriteRand as usize].bytes
+}
+
+fn read_bytes(window: &Window) -> u64 {
+    window.bytes() - written_bytes(window)
+}
+
+/// From the exact sums: a histogram would round it.
+fn mean_response_s(count: &ClassCount) -> f64 {
+    share(count.time_s, count.ops as f64).unwrap_or(0.0)
+}
+
+/// `part` of `whole`; none of nothing.
+fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// Sums over the windows in which `part` is known, `part` over `whole`.
+fn known_share(
+    windows: &[Window],
+    part: impl Fn(&Window) -> Option<f64>,
+    whole: impl Fn(&Window) -> f64,
+) -> Option<f64> {
+    let (mut parts, mut wholes) = (0.0, 0.0);
+    for window in windows {
+        if let Some(part) = part(window) {
+            parts += part;
+            wholes += whole(window);
+        }
+    }
+    share(parts, wholes)
+}
+
+/// Weighted by the bytes asked for.
+fn hit_fraction(windows: &[Window]) -> Option<f64> {
+    let bytes = |window: &Window| window.bytes() as f64;
+    known_share(windows, |window| Some(window.hit_fraction? * bytes(window)), bytes)
+}
+
+fn read_amplification(windows: &[Window]) -> Option<f64> {
+    let fetched = |window: &Window| Some(window.device_read_bytes? as f64);
+    known_share(windows, fetched, |window| read_bytes(window) as f64)
+}
+
+fn write_absorbed_fraction(windows: &[Window]) -> Option<f64> {
+    let dirtied = |window: &Window| Some(window.dirtied_bytes? as f64);
+    let share = known_share(windows, dirtied, |window| written_bytes(window) as f64)?;
+    Some((1.0 - share).clamp(0.0, 1.0))
+}
+
+fn cpu_s_per_op(windows: &[Window]) -> Option<f64> {
+    known_share(windows, |window| window.cpu_s, |window| window.ops() as f64)
+}
+
+fn stolen_doubt(windows: &[Window]) -> Option<Warning> {
+    let length_s = |window: &Window| window.length_s;
+    let stolen =
+        known_share(windows, |window| Some(window.stolen_fraction? * length_s(window)), length_s)?;
+    (stolen > STOLEN_MAX).then(|| {
+        let text = format!(
+            "the hypervisor gave {} % of the processors' time to others",
+            three_digits(stolen * 100.0)
+        );
+        Warning::new(Code::StolenTime, text, "measure again when the host is quieter")
+    })
+}
+
+fn few_requests(ops: u64) -> Option<Warning> {
+    (ops < P999_OPS_MIN).then(|| {
+        let text = format!("only {ops} requests stand behind the 99.9th percentile");
+        Warning::new(Code::FewRequests, text, "measure longer for the tail")
+            .with_severity(Severity::Note)
+    })
+}
