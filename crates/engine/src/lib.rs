@@ -3,13 +3,26 @@
 //! What a workload asks for is in `ioscape-model`; what to run and when to stop is decided in
 //! `ioscape-experiment`, which drives a [`Rig`]. All unsafe code of the project is here.
 
+pub mod cachestat;
+mod cgroup;
 pub mod clock;
+pub mod counters;
 pub mod engine;
 pub mod error;
+pub mod extents;
+pub mod file_rig;
+pub mod files;
+pub mod host;
 pub mod request;
 pub mod rig;
+pub mod run_id;
+pub mod sim;
+pub mod target;
 mod worker;
 
 pub use clock::Clock;
 pub use error::Error;
+pub use file_rig::{EngineKind, FileRig};
 pub use rig::{Class, ClassCount, Finished, Hints, Prepared, Rig, Window};
+pub use run_id::RunId;
+pub use sim::{SimRig, SimSpec};

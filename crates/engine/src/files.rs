@@ -1,0 +1,247 @@
+//! Test files: made here, locked while in use, fully written, removed when dropped.
+//!
+//! They are called `.ioscape-<run>-N`, created anew (never opened) with mode 0600 and held under
+//! flock(2), by which a live run's files are told from what a killed run left behind.
+
+mod layout;
+mod leftovers;
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::run_id::RunId;
+use crate::target::Directory;
+use layout::Pattern;
+pub use leftovers::{Leftover, Removed, leftovers, remove_leftovers};
+
+/// Files are written, and their room is counted, in blocks of this size.
+pub const BLOCK_BYTES: u64 = 4096;
+
+/// The files of one run in one directory. Dropping it removes them.
+#[derive(Debug)]
+pub struct TestFiles {
+    directory: Arc<Directory>,
+    run: RunId,
+    interrupt: Arc<AtomicBool>,
+    pattern: Pattern,
+    free_at_start_bytes: u64,
+    files: Vec<Option<TestFile>>,
+    written_bytes: u64,
+}
+
+#[derive(Debug)]
+struct TestFile {
+    /// Holds the lock as long as it is open.
+    file: File,
+    number: usize,
+    length: u64,
+}
+
+impl TestFiles {
+    /// No file yet. `interrupt` ends a layout under way.
+    ///
+    /// # Errors
+    /// When the filesystem does not say how much room it has.
+    pub fn new(directory: Arc<Directory>, run: RunId, interrupt: Arc<AtomicBool>) -> Result<Self> {
+        let free_at_start_bytes = directory.free_bytes()?;
+        let pattern = Pattern::of(&run);
+        let files = Vec::new();
+        Ok(Self {
+            directory,
+            run,
+            interrupt,
+            pattern,
+            free_at_start_bytes,
+            files,
+            written_bytes: 0,
+        })
+    }
+
+    /// Where they are.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Most bytes that all files together may have: half of what was free at the start.
+    pub fn room_bytes(&self) -> u64 {
+        self.free_at_start_bytes / 2
+    }
+
+    /// Bytes that all files have now.
+    pub fn total_bytes(&self) -> u64 {
+        self.files.iter().flatten().map(|file| file.length).sum()
+    }
+
+    /// Bytes written by laying out, so far.
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
+    /// One more than the largest number of a file.
+    pub fn count(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Length of file `number`, 0 where it does not exist yet.
+    pub fn length(&self, number: usize) -> u64 {
+        self.files.get(number).and_then(Option::as_ref).map_or(0, |file| file.length)
+    }
+
+    /// File `number` with at least its first `length_min` bytes laid out: each byte written and
+    /// on storage, incompressible, no two blocks alike. What is missing is made now; a file
+    /// never shrinks, and what is there already is not written again.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`], [`Error::Interrupted`], or what the kernel said. The part that was
+    /// finished is kept, so that the same call may be made again.
+    pub fn get(&mut self, number: usize, length_min: u64) -> Result<&File> {
+        let wanted = length_min.next_multiple_of(BLOCK_BYTES);
+        let total = self.total_bytes() + wanted.saturating_sub(self.length(number));
+        if total > self.room_bytes() {
+            return Err(Error::NoRoom {
+                path: self.directory.path().to_owned(),
+                free_bytes: self.free_at_start_bytes,
+                wanted_bytes: total,
+            });
+        }
+        if self.files.len() <= number {
+            self.files.resize_with(number + 1, || None);
+        }
+        let slot = &mut self.files[number];
+        let test_file = match slot {
+            Some(file) => file,
+            None => slot.insert(create(&self.directory, &self.run, number)?),
+        };
+        if test_file.length < wanted {
+            let grow = layout::Grow {
+                directory: &self.directory,
+                pattern: &self.pattern,
+                interrupt: &self.interrupt,
+            };
+            let length_before = test_file.length;
+            let grown = grow.to(test_file, wanted);
+            self.written_bytes += test_file.length - length_before;
+            grown?;
+        }
+        Ok(&test_file.file)
+    }
+
+    /// Another descriptor of file `number`, with a position and read-ahead state of its own, as a
+    /// process that opens the file would have. `direct` adds `O_DIRECT`.
+    ///
+    /// # Errors
+    /// When the file is no longer the one that was made, or cannot be opened.
+    pub fn open_again(&self, number: usize, access: OpenAccess) -> Result<File> {
+        let test_file = self.files.get(number).and_then(Option::as_ref);
+        let test_file = test_file.expect("a file is laid out before it is opened again");
+        let path = self.path(number);
+        let extra = match access {
+            OpenAccess::Buffered => OFlags::empty(),
+            OpenAccess::Direct => OFlags::DIRECT,
+        };
+        let opened = open(&self.directory, &self.run.file_name(number), extra)
+            .map_err(|error| Error::path("open", &path, error))?;
+        let same = rustix::fs::fstat(&opened)
+            .and_then(|opened| Ok(is_same(&opened, &rustix::fs::fstat(&test_file.file)?)))
+            .map_err(|error| Error::path("look at", &path, error))?;
+        if !same {
+            let path = path.display();
+            return Err(Error::Refused(format!(
+                "{path} is no longer the file that this run made: somebody replaced it"
+            )));
+        }
+        Ok(File::from(opened))
+    }
+
+    /// Path of file `number`, for messages.
+    pub fn path(&self, number: usize) -> PathBuf {
+        self.directory.path().join(self.run.file_name(number))
+    }
+}
+
+/// How [`TestFiles::open_again`] opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenAccess {
+    /// Through the page cache.
+    Buffered,
+    /// Past the page cache.
+    Direct,
+}
+
+impl Drop for TestFiles {
+    fn drop(&mut self) {
+        for test_file in self.files.iter().flatten() {
+            let name = self.run.file_name(test_file.number);
+            remove(&self.directory, &name, &test_file.file).ok();
+        }
+    }
+}
+
+fn create(directory: &Directory, run: &RunId, number: usize) -> Result<TestFile> {
+    let name = run.file_name(number);
+    let failed =
+        |operation, error: Errno| Error::path(operation, directory.path().join(&name), error);
+    let created = open(directory, &name, OFlags::CREATE | OFlags::EXCL)
+        .map_err(|error| failed("create", error))?;
+    let file = File::from(created);
+    if let Err(error) = lock(&file) {
+        remove(directory, &name, &file).ok();
+        return Err(failed("lock", error));
+    }
+    // Whoever clears up leftovers may have found it before it was locked.
+    let status = rustix::fs::fstat(&file).map_err(|error| failed("look at", error))?;
+    if status.st_nlink == 0 {
+        return Err(failed("create", Errno::NOENT));
+    }
+    Ok(TestFile { file, number, length: 0 })
+}
+
+/// Takes the lock. A listing of leftovers may hold it for an instant.
+fn lock(file: &File) -> rustix::io::Result<()> {
+    const ATTEMPTS: usize = 20;
+    const PAUSE_NS: u64 = 1_000_000;
+    let clock = Clock::start();
+    for _ in 0..ATTEMPTS {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => clock.sleep_until(clock.now_ns() + PAUSE_NS),
+            answer => return answer,
+        }
+    }
+    Err(Errno::WOULDBLOCK)
+}
+
+/// Opens a name of ours for reading and writing, without touching its access time where the
+/// filesystem lets us.
+fn open(directory: &Directory, name: &str, extra: OFlags) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | extra;
+    let mode = Mode::RUSR | Mode::WUSR;
+    match rustix::fs::openat(directory.as_fd(), name, flags | OFlags::NOATIME, mode) {
+        Err(Errno::PERM | Errno::INVAL) => rustix::fs::openat(directory.as_fd(), name, flags, mode),
+        answer => answer,
+    }
+}
+
+/// Removes `name` if it still is `file`; says whether it did.
+fn remove(directory: &Directory, name: &str, file: &File) -> rustix::io::Result<bool> {
+    let found = rustix::fs::statat(directory.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if !is_same(&found, &rustix::fs::fstat(file)?) {
+        return Ok(false);
+    }
+    rustix::fs::unlinkat(directory.as_fd(), name, AtFlags::empty())?;
+    Ok(true)
+}
+
+fn is_same(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}
+
+#[cfg(test)]
+mod tests;

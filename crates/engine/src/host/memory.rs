@@ -1,0 +1,77 @@
+//! Memory: sizes, the dirty limits in bytes, the speed of a copy.
+
+use crate::clock::Clock;
+
+/// Dirty data at which the kernel starts to write, and at which it stops writers.
+pub(super) struct DirtyLimits {
+    pub limit_bytes: u64,
+    pub background_bytes: u64,
+}
+
+impl DirtyLimits {
+    /// As the kernel computes them now: `vm.dirty_bytes`, or `vm.dirty_ratio` of the memory that
+    /// may become dirty (free pages above the reserves, and pages of files).
+    pub(super) fn read() -> Self {
+        let vmstat = super::read("/proc/vmstat").unwrap_or_default();
+        let page_bytes = rustix::param::page_size() as u64;
+        let bytes = |key| Some(crate::cgroup::keyed(&vmstat, key)? * page_bytes);
+        Self {
+            limit_bytes: bytes("nr_dirty_threshold").unwrap_or(0),
+            background_bytes: bytes("nr_dirty_background_threshold").unwrap_or(0),
+        }
+    }
+}
+
+/// `MemTotal:       24684092 kB`.
+pub(super) fn meminfo_bytes(meminfo: &str, key: &str) -> Option<u64> {
+    meminfo.lines().find_map(|line| {
+        let value = line.strip_prefix(key)?.strip_prefix(':')?;
+        Some(value.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
+    })
+}
+
+/// Bytes per second of copying blocks that together are four times the last-level cache, as Chen
+/// and Patterson's environment table gives memory speed. `None` where that takes too much memory:
+/// virtual machines often report the cache of the whole host.
+pub(super) fn copy_bytes_per_s(clock: &Clock, llc_bytes: Option<u64>) -> Option<f64> {
+    const TOTAL_MAX_BYTES: u64 = 256 << 20;
+    const LLC_ASSUMED_BYTES: u64 = 32 << 20;
+    const COPIES: usize = 4;
+    let total_bytes = 4 * llc_bytes.unwrap_or(LLC_ASSUMED_BYTES);
+    if total_bytes > TOTAL_MAX_BYTES || total_bytes > super::memory_to_be_had_bytes() / 4 {
+        return None;
+    }
+    let length = total_bytes as usize / 2;
+    // Filled with something: untouched memory would all be one page of zeros.
+    let source = vec![1_u8; length];
+    let mut copy = vec![2_u8; length];
+    let once = |_| {
+        let start_s = clock.now_s();
+        copy.copy_from_slice(std::hint::black_box(&source));
+        std::hint::black_box(&mut copy);
+        clock.now_s() - start_s
+    };
+    let shortest_s = (0..COPIES).map(once).fold(f64::INFINITY, f64::min);
+    Some(length as f64 / shortest_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_told_in_bytes() {
+        let text = "MemTotal:       24684092 kB\nMemFree:           1 kB\n";
+        assert_eq!(meminfo_bytes(text, "MemTotal"), Some(24_684_092 * 1024));
+        assert_eq!(meminfo_bytes(text, "Mem"), None);
+    }
+
+    #[test]
+    fn the_speed_of_memory_is_plausible_and_not_asked_of_a_huge_cache() {
+        let clock = Clock::start();
+        let rate = copy_bytes_per_s(&clock, Some(8 << 20));
+        eprintln!("copy: {rate:?} bytes/s in {:.3} s", clock.now_s());
+        assert!(rate.is_none_or(|rate| (1e8..1e12).contains(&rate)));
+        assert_eq!(copy_bytes_per_s(&clock, Some(260 << 20)), None);
+    }
+}

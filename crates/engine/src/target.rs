@@ -1,0 +1,264 @@
+//! Where a benchmark may work: opens a directory, or refuses it in one line.
+//!
+//! A [`Directory`] is held open: what is made and removed in it goes by its descriptor, so that
+//! a path that is swapped under the run leads nowhere else.
+
+mod describe;
+pub(crate) mod mounts;
+
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use ioscape_model::warning::{Code, Severity, Warning};
+use rustix::fs::{Access, AtFlags, Mode, OFlags};
+
+use crate::error::{Error, Result};
+pub use describe::describe;
+use mounts::Mount;
+
+/// What the kernel makes up: nothing is stored there.
+const PSEUDO: &[&str] = &[
+    "autofs",
+    "binder",
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "devtmpfs",
+    "efivarfs",
+    "functionfs",
+    "fusectl",
+    "hugetlbfs",
+    "mqueue",
+    "nfsd",
+    "nsfs",
+    "pipefs",
+    "proc",
+    "pstore",
+    "resctrl",
+    "rpc_pipefs",
+    "securityfs",
+    "selinuxfs",
+    "sockfs",
+    "sysfs",
+    "tracefs",
+];
+const MEMORY: &[&str] = &["tmpfs", "ramfs"];
+/// A write goes to a new place; some compress.
+const COPY_ON_WRITE: &[&str] = &["btrfs", "zfs", "bcachefs", "nilfs2"];
+/// Another filesystem, another machine or a process of its own lies between: the page cache and
+/// the device bytes that this process sees are not the whole of it.
+const INDIRECT: &[&str] = &[
+    "9p",
+    "afs",
+    "aufs",
+    "beegfs",
+    "ceph",
+    "cifs",
+    "coda",
+    "ecryptfs",
+    "gfs2",
+    "glusterfs",
+    "gpfs",
+    "lustre",
+    "nfs",
+    "nfs4",
+    "ocfs2",
+    "orangefs",
+    "overlay",
+    "prl_fs",
+    "smb3",
+    "smbfs",
+    "vboxsf",
+    "virtiofs",
+    "vmhgfs",
+    "zfs",
+];
+
+/// A directory that test files can be made in.
+#[derive(Debug)]
+pub struct Directory {
+    descriptor: OwnedFd,
+    path: PathBuf,
+    given: PathBuf,
+    mount: Mount,
+}
+
+/// Opens a target directory. A symbolic link to one is followed, once, here.
+///
+/// # Errors
+/// [`Error::Refused`] with the reason for everything that is not a directory on a writable
+/// filesystem that stores something.
+pub fn open_directory(path: impl AsRef<Path>) -> Result<Directory> {
+    let given = path.as_ref();
+    let path = fs::canonicalize(given).map_err(|error| Error::path("find", given, error))?;
+    let metadata = fs::metadata(&path).map_err(|error| Error::path("look at", &path, error))?;
+    if !metadata.is_dir() {
+        return Err(Error::Refused(not_a_directory(&path, metadata.file_type())));
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let descriptor = rustix::fs::open(&path, flags, Mode::empty())
+        .map_err(|error| Error::path("open", &path, error))?;
+    let mount = mounts::mount_of(descriptor.as_fd()).ok_or_else(|| {
+        Error::Refused(format!("{}: cannot find out what filesystem this is", path.display()))
+    })?;
+    let directory = Directory { descriptor, path, given: given.to_owned(), mount };
+    directory.check()?;
+    Ok(directory)
+}
+
+fn not_a_directory(path: &Path, kind: fs::FileType) -> String {
+    let path = path.display();
+    if kind.is_block_device() {
+        return format!(
+            "{path} is a block device: one has to be named by --read-only or --destroy {path}; not \
+             supported by this build yet, name a directory"
+        );
+    }
+    let kind = if kind.is_file() {
+        "a regular file"
+    } else if kind.is_char_device() {
+        "a character device"
+    } else {
+        "not a directory"
+    };
+    format!("{path} is {kind}: name a directory, test files are made in it and removed afterwards")
+}
+
+impl Directory {
+    /// Absolute, without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// As it was given.
+    pub fn given(&self) -> &Path {
+        &self.given
+    }
+
+    /// Filesystem type, as mount(8) names it.
+    pub fn filesystem(&self) -> &str {
+        &self.mount.filesystem
+    }
+
+    /// Whether files here live in memory.
+    pub fn is_memory(&self) -> bool {
+        MEMORY.contains(&self.filesystem())
+    }
+
+    /// Whether device bytes and resident pages mean here what they seem to.
+    pub fn counters_trusted(&self) -> bool {
+        !self.is_memory() && !is_indirect(self.filesystem())
+    }
+
+    /// Bytes that this user may still fill; on an in-memory filesystem not more than the memory
+    /// that could be had.
+    ///
+    /// # Errors
+    /// When the filesystem does not answer.
+    pub fn free_bytes(&self) -> Result<u64> {
+        let space = rustix::fs::fstatvfs(&self.descriptor)
+            .map_err(|error| Error::path("ask for the free space of", &self.path, error))?;
+        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        if !self.is_memory() {
+            return Ok(free_bytes);
+        }
+        // ramfs knows no size at all, and that of tmpfs may exceed the memory.
+        let free_bytes = if space.f_blocks == 0 { u64::MAX } else { free_bytes };
+        Ok(free_bytes.min(crate::host::memory_to_be_had_bytes()))
+    }
+
+    /// What a reader of the results has to know about this filesystem.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let filesystem = self.filesystem();
+        let mut warnings = Vec::new();
+        if self.is_memory() {
+            warnings.push(Warning::new(
+                Code::MemoryFilesystem,
+                format!("the target is on {filesystem}: files live in memory, no disk is involved"),
+                "name a directory on a disk to measure one",
+            ));
+        }
+        if COPY_ON_WRITE.contains(&filesystem) {
+            let options = &self.mount.super_options;
+            let compresses = options.split(',').find(|option| option.starts_with("compress"));
+            let text = match compresses {
+                Some(option) => format!(
+                    "{filesystem} writes to new places and compresses ({option}): the test data \
+                     cannot be compressed, other data may do better"
+                ),
+                None => format!(
+                    "{filesystem} writes to new places: files fragment while they are overwritten, \
+                     and later sequential reads are not sequential on the device"
+                ),
+            };
+            let remedy = "compare only with other results from this filesystem";
+            warnings
+                .push(Warning::new(Code::CopyOnWrite, text, remedy).with_severity(Severity::Note));
+        }
+        if is_indirect(filesystem) {
+            warnings.push(Warning::new(
+                Code::NoCounters,
+                format!("{filesystem} hides caches and devices from this process's counters"),
+                "borders are found by timing alone; measure the filesystem below it to see more",
+            ));
+        }
+        warnings
+    }
+
+    /// What the record's header says about the target.
+    pub fn describe(&self) -> ioscape_model::Target {
+        describe::of_directory(self)
+    }
+
+    pub(crate) fn mount(&self) -> &Mount {
+        &self.mount
+    }
+
+    fn check(&self) -> Result<()> {
+        let path = self.path.display();
+        let filesystem = self.filesystem();
+        if PSEUDO.contains(&filesystem) {
+            return Err(Error::Refused(format!(
+                "{path} is on {filesystem}, which the kernel makes up: nothing is stored there"
+            )));
+        }
+        let space = rustix::fs::fstatvfs(&self.descriptor)
+            .map_err(|error| Error::path("ask for the free space of", &self.path, error))?;
+        if space.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
+            return Err(Error::Refused(format!(
+                "{path} is mounted read-only: name a directory that can be written"
+            )));
+        }
+        if space.f_blocks == 0 && !self.is_memory() {
+            return Err(Error::Refused(format!(
+                "{path} is on {filesystem}, which says that it has no room at all"
+            )));
+        }
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        rustix::fs::accessat(&self.descriptor, ".", access, AtFlags::EACCESS).map_err(|error| {
+            Error::Refused(format!(
+                "{path} cannot be written by this user ({error}): name a directory of yours"
+            ))
+        })
+    }
+}
+
+impl AsFd for Directory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// FUSE has many names: `fuse`, `fuseblk`, `fuse.sshfs`.
+fn is_indirect(filesystem: &str) -> bool {
+    INDIRECT.contains(&filesystem) || filesystem.starts_with("fuse")
+}
+
+#[cfg(test)]
+mod tests;

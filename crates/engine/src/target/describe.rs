@@ -1,0 +1,132 @@
+//! The target as the record's header holds it: filesystem, mount, and the block device behind.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use ioscape_model::Target;
+
+use super::{Directory, mounts::Mount, open_directory};
+use crate::error::Result;
+
+/// Describes the directory at `path`.
+///
+/// # Errors
+/// When it would be refused as a target.
+pub fn describe(path: impl AsRef<Path>) -> Result<Target> {
+    open_directory(path).map(|directory| directory.describe())
+}
+
+pub(super) fn of_directory(directory: &Directory) -> Target {
+    let mount = directory.mount();
+    let size_bytes = rustix::fs::fstatvfs(directory.as_fd())
+        .map_or(0, |space| space.f_blocks.saturating_mul(space.f_frsize));
+    let mut target = Target {
+        path: directory.path().display().to_string(),
+        kind: "directory".to_owned(),
+        filesystem: mount.filesystem.clone(),
+        mount_options: merge_options(&mount.mount_options, &mount.super_options),
+        source: mount.source.clone(),
+        size_bytes,
+        free_bytes: directory.free_bytes().unwrap_or(0),
+        ..Target::default()
+    };
+    if let Some(device) = whole_device(mount) {
+        describe_device(&device, &mut target);
+    }
+    target
+}
+
+/// Both lists in one, each option once.
+fn merge_options(of_mount: &str, of_filesystem: &str) -> String {
+    let mut options: Vec<&str> = of_mount.split(',').collect();
+    for option in of_filesystem.split(',') {
+        if !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    options.join(",")
+}
+
+/// The directory in sysfs of the device behind a mount; of the whole one for a partition.
+fn whole_device(mount: &Mount) -> Option<PathBuf> {
+    let by_number = |number: &str| fs::canonicalize(format!("/sys/dev/block/{number}")).ok();
+    // btrfs and others give their filesystem a number of its own: then its source tells more.
+    let device = by_number(&mount.device_number).or_else(|| {
+        let metadata = fs::metadata(&mount.source).ok()?;
+        let number = metadata.rdev();
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        metadata
+            .file_type()
+            .is_block_device()
+            .then(|| by_number(&format!("{major}:{minor}")))
+            .flatten()
+    })?;
+    if device.join("partition").exists() {
+        device.parent().map(Path::to_path_buf)
+    } else {
+        Some(device)
+    }
+}
+
+fn describe_device(device: &Path, target: &mut Target) {
+    let text = |name: &str| attribute(device, name);
+    let number = |name: &str| text(name)?.parse::<u64>().ok();
+    target.device = device.file_name().map(|name| name.to_string_lossy().into_owned());
+    target.device_model = model(device);
+    target.rotational = number("queue/rotational").map(|value| value != 0);
+    target.scheduler = text("queue/scheduler").map(|list| chosen(&list));
+    target.queue_depth = number("device/queue_depth").or_else(|| number("queue/nr_requests"));
+    target.read_ahead_bytes = number("queue/read_ahead_kb").map(|kib| kib * 1024);
+    target.write_cache = text("queue/write_cache");
+    target.loop_backing = text("loop/backing_file");
+}
+
+/// The model as the device names itself. Device mapper and RAID have none: theirs is that of the
+/// devices below.
+fn model(device: &Path) -> Option<String> {
+    if let Some(model) = attribute(device, "device/model") {
+        return Some(model);
+    }
+    let mut models: Vec<String> = fs::read_dir(device.join("slaves"))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let below = fs::canonicalize(entry.ok()?.path()).ok()?;
+            let partition = below.join("partition").exists();
+            model(if partition { below.parent()? } else { &below })
+        })
+        .collect();
+    models.sort();
+    models.dedup();
+    (!models.is_empty()).then(|| models.join(" + "))
+}
+
+fn attribute(device: &Path, name: &str) -> Option<String> {
+    let text = fs::read_to_string(device.join(name)).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// `none [mq-deadline] kyber` means the one in brackets.
+fn chosen(list: &str) -> String {
+    let inside = list.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(list, |(name, _)| name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_mount_and_filesystem_are_listed_once() {
+        assert_eq!(merge_options("rw,noatime", "rw,discard"), "rw,noatime,discard");
+    }
+
+    #[test]
+    fn the_scheduler_in_use_is_the_one_in_brackets() {
+        assert_eq!(chosen("none [mq-deadline] kyber"), "mq-deadline");
+        assert_eq!(chosen("none"), "none");
+    }
+}

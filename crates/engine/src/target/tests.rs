@@ -1,0 +1,92 @@
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::*;
+
+fn refusal(path: impl AsRef<Path>) -> String {
+    match open_directory(path) {
+        Err(Error::Refused(reason)) => reason,
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+#[test]
+fn a_directory_is_opened_and_has_room() {
+    let directory = open_directory(std::env::temp_dir()).unwrap();
+    assert!(directory.free_bytes().unwrap() > 0);
+    assert!(directory.path().is_absolute());
+    let target = directory.describe();
+    assert_eq!(target.kind, "directory");
+    assert!(!target.filesystem.is_empty() && !target.mount_options.is_empty());
+}
+
+#[test]
+fn a_link_to_a_directory_is_resolved_and_remembered() {
+    let place = tempfile::tempdir().unwrap();
+    let link = place.path().join("link");
+    let real = place.path().join("real");
+    fs::create_dir(&real).unwrap();
+    symlink(&real, &link).unwrap();
+    let directory = open_directory(&link).unwrap();
+    assert_eq!(directory.path(), fs::canonicalize(&real).unwrap());
+    assert_eq!(directory.given(), link);
+}
+
+#[test]
+fn what_is_no_directory_is_refused_in_one_line_that_says_why() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    assert!(refusal(file.path()).contains("is a regular file"));
+    assert!(refusal("/dev/null").contains("character device"));
+    assert!(!refusal("/dev/null").contains('\n'));
+    assert!(matches!(open_directory("/nonexistent/x"), Err(Error::Path { .. })));
+}
+
+#[test]
+fn a_block_device_is_refused_with_the_flags_that_would_name_it() {
+    let device = fs::read_dir("/dev").unwrap().flatten().map(|entry| entry.path()).find(|path| {
+        fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device())
+    });
+    let Some(device) = device else {
+        eprintln!("SKIPPED: no block device in /dev");
+        return;
+    };
+    let reason = refusal(&device);
+    assert!(reason.contains("--read-only") && reason.contains("--destroy"), "{reason}");
+}
+
+#[test]
+fn filesystems_that_the_kernel_makes_up_are_refused() {
+    for path in ["/proc", "/proc/self/fd", "/sys", "/sys/kernel"] {
+        assert!(refusal(path).contains("makes up"), "{path}");
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_refused() {
+    if rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: root may write everywhere");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o500)).unwrap();
+    assert!(refusal(place.path()).contains("cannot be written"));
+}
+
+#[test]
+fn memory_is_named_as_memory_and_its_counters_are_not_trusted() {
+    let Ok(directory) = open_directory("/dev/shm") else {
+        eprintln!("SKIPPED: no /dev/shm that can be written");
+        return;
+    };
+    assert!(directory.is_memory() && !directory.counters_trusted());
+    assert_eq!(directory.warnings()[0].code, Code::MemoryFilesystem);
+}
+
+#[test]
+fn what_hides_devices_is_not_trusted() {
+    for filesystem in ["nfs4", "fuse.sshfs", "fuseblk", "overlay", "zfs"] {
+        assert!(is_indirect(filesystem), "{filesystem}");
+    }
+    for filesystem in ["ext4", "xfs", "btrfs", "tmpfs"] {
+        assert!(!is_indirect(filesystem), "{filesystem}");
+    }
+}
