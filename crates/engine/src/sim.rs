@@ -1,0 +1,28 @@
+//! The simulated device: a storage hierarchy with a known law, its own clock, and faults on demand.
+//!
+//! It is how we know that a border, a parameter or an interval is right: put a known law in, get
+//! it back. It works window by window, not request by request, so ten simulated minutes take a
+//! fraction of a real second. It knows steady state only: caches are as full as they get, apart
+//! from a start transient that the description asks for.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `spec` | the description: a small TOML file |
+//! | `preset` | the descriptions that come with the tool |
+//! | `law` | expected seconds per request, and from them the throughput |
+//! | `noise` | how one visit departs from the law |
+//! | `device` | the rig: layout, warm-up, windows, counters, histograms |
+
+pub mod law;
+pub mod spec;
+
+mod device;
+mod noise;
+mod preset;
+
+pub use device::SimRig;
+pub use law::{Law, Share};
+pub use spec::{Cost, Level, Noise, SimHints, SimSpec, SizeRange, SpecRanges};
+
+#[cfg(test)]
+mod tests;

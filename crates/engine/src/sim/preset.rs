@@ -1,0 +1,30 @@
+//! The descriptions that come with the tool. Where each number comes from is said in the files.
+
+use super::spec::SimSpec;
+use crate::error::{Error, Result};
+
+const PRESETS: [(&str, &str); 2] = [
+    ("nvme", include_str!("presets/nvme.toml")),
+    ("sparcstation-1plus", include_str!("presets/sparcstation-1plus.toml")),
+];
+
+impl SimSpec {
+    /// A description that comes with the tool.
+    ///
+    /// # Errors
+    /// When there is none of that name; says which there are.
+    pub fn preset(name: &str) -> Result<Self> {
+        let Some((_, text)) = PRESETS.iter().find(|(known, _)| *known == name) else {
+            return Err(Error::Sim(format!(
+                "there is no simulated device `{name}`; try one of {}",
+                Self::names().join(", ")
+            )));
+        };
+        Self::from_toml(text)
+    }
+
+    /// The names of all presets.
+    pub fn names() -> Vec<&'static str> {
+        PRESETS.iter().map(|(name, _)| *name).collect()
+    }
+}
