@@ -1,0 +1,108 @@
+//! Sentences for a storage engineer, each with the figures it rests on: cache sizes, write
+//! policy, good request sizes, what reads, sequence and concurrency bring (Chen and Patterson
+//! 1994, sections 7 and 8.1). Drawn from the data only: where data are missing there is no
+//! sentence, and where a difference is within its interval the sentence says so.
+
+mod caches;
+mod family;
+mod levels;
+mod policy;
+mod shapes;
+
+use ioscape_model::{Border, Curve, Estimate, Finding, Host, Point, Region, Target};
+
+/// What findings are drawn from: one closed map and what is known of the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// Pooled workloads.
+    pub estimates: &'a [Estimate],
+    /// The visits behind them.
+    pub points: &'a [Point],
+    /// Smallest first.
+    pub borders: &'a [Border],
+    /// Smallest first.
+    pub regions: &'a [Region],
+    /// The machine.
+    pub host: &'a Host,
+    /// What was measured.
+    pub target: &'a Target,
+}
+
+/// All that can be said, the landscape first, then region by region.
+pub fn findings(evidence: &Evidence<'_>, revision: u32) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(caches::memory_filesystem(evidence));
+    found.extend(levels::levels(evidence));
+    found.extend(caches::processor_cache(evidence));
+    found.extend(caches::read_cache(evidence));
+    found.extend(caches::write_cache(evidence));
+    found.extend(policy::write_policy(evidence));
+    for region in evidence.regions {
+        found.extend(shapes::read_write_ratio(evidence, region));
+        found.extend(shapes::sequentiality(evidence, region));
+        found.extend(shapes::good_sizes(evidence, region));
+        found.extend(shapes::saturation(evidence, region));
+        found.extend(shapes::concurrency(evidence, region));
+    }
+    found.extend(levels::declining_tail(evidence));
+    for finding in &mut found {
+        finding.revision = revision;
+    }
+    found
+}
+
+impl<'a> Evidence<'a> {
+    /// The border that reads run into when the page cache is full: of those on the read curve the
+    /// one with the largest step that is not the processor's cache.
+    fn read_border(&self) -> Option<&'a Border> {
+        let reads = self.borders.iter().filter(|border| border.curve != Curve::Write);
+        reads
+            .filter(|border| !self.is_processor_cache(border))
+            .max_by(|a, b| a.step.total_cmp(&b.step))
+    }
+
+    /// The same for writes. The paper's plan sees one curve of reads and writes mixed, which says
+    /// nothing about writes alone.
+    fn write_border(&self) -> Option<&'a Border> {
+        let writes = self.borders.iter().filter(|border| {
+            border.curve == Curve::Write
+                || (border.curve == Curve::Mixed && border.found_by != "slope")
+        });
+        writes
+            .filter(|border| !self.is_processor_cache(border))
+            .max_by(|a, b| a.step.total_cmp(&b.step))
+    }
+
+    /// Copying gets dearer by a small factor where data no longer fit the last-level cache.
+    fn is_processor_cache(&self, border: &Border) -> bool {
+        const STEP_MAX: f64 = 4.0;
+        let capacity = border.unique_bytes.capacity;
+        self.host.llc_bytes.is_some_and(|llc_bytes| {
+            let llc_bytes = llc_bytes as f64;
+            (llc_bytes / 2.0..=llc_bytes * 2.0).contains(&capacity)
+        }) && border.step < STEP_MAX
+            && !self.is_simulated()
+    }
+
+    /// A simulated device has nothing to do with the memory of this machine.
+    fn is_simulated(&self) -> bool {
+        self.target.kind == "sim"
+    }
+
+    fn is_in_memory(&self) -> bool {
+        matches!(self.target.filesystem.as_str(), "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs")
+    }
+}
+
+/// A finding; figures that are not numbers are left out. The revision is filled in at the end.
+fn finding(code: &str, text: String, figures: &[(&str, f64)]) -> Finding {
+    let figures = figures
+        .iter()
+        .filter(|(_, value)| value.is_finite())
+        .map(|(name, value)| ((*name).to_owned(), *value))
+        .collect();
+    Finding { code: code.to_owned(), text, figures, revision: 0 }
+}
+
+#[cfg(test)]
+mod tests;
