@@ -1,2 +1,57 @@
-//! ioscape.
-fn main() {}
+//! The binary: flags, commands, the terminal, exit codes. The only crate that prints.
+
+mod args;
+mod bench;
+mod clean;
+mod exit;
+mod interrupt;
+mod journal;
+mod measure;
+mod progress;
+mod report;
+mod resume;
+mod run;
+mod workload_arg;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use ioscape_engine::Clock;
+
+use args::{Cli, Command};
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let clock = Clock::start();
+    let outcome = match Cli::parse().command {
+        Command::Run(args) => run::run(&args, clock),
+        Command::Measure(args) => measure::measure(&args, clock),
+        Command::Report(args) => report::report(&args),
+        Command::Clean(args) => clean::clean(&args),
+    };
+    let exit = outcome.unwrap_or_else(|error| {
+        say(&format!("ioscape: {error:#}"));
+        exit::code_of(&error)
+    });
+    exit.into()
+}
+
+/// A line for people: never on stdout, which belongs to answers.
+#[expect(clippy::print_stderr, reason = "messages go to stderr, and this is where they leave")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+/// An answer: text or a JSON document.
+#[expect(clippy::print_stdout, reason = "answers go to stdout, and this is where they leave")]
+fn answer(text: &str) {
+    use std::io::Write;
+    let mut stdout = std::io::stdout().lock();
+    // A reader that has gone away (`| head`) is no error of ours.
+    let _ = writeln!(stdout, "{}", text.trim_end());
+}
+
+/// Exit for a run that ended by itself or by a signal.
+fn signal_or(interrupt: &interrupt::Interrupt, otherwise: Exit) -> Exit {
+    interrupt.signal().map_or(otherwise, Exit::Signal)
+}

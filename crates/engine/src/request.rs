@@ -283,8 +283,7 @@ mod tests {
         }
         // χ² with 1023 degrees of freedom: mean 1023, standard deviation 45.
         let expected = requests as f64 / 1024.0;
-        let chi: f64 =
-            counts.iter().map(|c| (f64::from(*c) - expected).powi(2) / expected).sum();
+        let chi: f64 = counts.iter().map(|c| (f64::from(*c) - expected).powi(2) / expected).sum();
         assert!((chi - 1023.0).abs() < 6.0 * 45.0, "{chi}");
     }
 

@@ -115,6 +115,8 @@ pub struct Hints {
     pub in_memory: bool,
     /// Most data that may be laid out in all test files together, bytes.
     pub room_bytes: u64,
+    /// How fast test files are laid out, where that was tried.
+    pub layout_bytes_per_s: Option<f64>,
 }
 
 /// Something a workload can be run on.

@@ -5,7 +5,7 @@
 //! window, cost the workers nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread::JoinHandle;
 
 use hdrhistogram::Histogram;
@@ -25,7 +25,7 @@ const BATCH_MAX: usize = 64;
 const BATCH_NS: u64 = 200_000;
 
 /// An empty histogram of response times in nanoseconds.
-pub fn histogram() -> Histogram<u64> {
+pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, RESPONSE_MAX_NS, RESPONSE_DIGITS)
         .expect("the bounds and digits are constants that the library accepts")
 }
@@ -37,22 +37,23 @@ pub(crate) struct Shared {
     /// Counts up whenever the response times are to be forgotten.
     marks: AtomicU32,
     failed: AtomicBool,
-    start: Barrier,
+    /// Held for writing until all workers are there; each passes it for reading.
+    gate: RwLock<()>,
 }
 
 impl Shared {
-    /// For `workers` threads and the one that watches them.
-    pub(crate) fn new(workers: usize) -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             stop: AtomicBool::new(false),
             marks: AtomicU32::new(0),
             failed: AtomicBool::new(false),
-            start: Barrier::new(workers + 1),
+            gate: RwLock::new(()),
         })
     }
 
-    pub(crate) fn wait_for_start(&self) {
-        self.start.wait();
+    /// Workers wait until what this gives is dropped: they start together.
+    pub(crate) fn hold(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn mark(&self) {
@@ -125,14 +126,15 @@ impl Worker {
             totals: [(0, 0, 0); 4],
             marks_seen: 0,
         };
-        let thread = std::thread::Builder::new().name("ioscape-worker".into()).spawn(move || {
-            run.shared.wait_for_start();
-            let outcome = run.work();
-            if outcome.is_err() {
-                run.shared.failed.store(true, Ordering::Relaxed);
-            }
-            outcome.map(|()| run.responses)
-        })?;
+        let thread =
+            std::thread::Builder::new().name("ioscape-worker".into()).spawn(move || {
+                drop(run.shared.gate.read());
+                let outcome = run.work();
+                if outcome.is_err() {
+                    run.shared.failed.store(true, Ordering::Relaxed);
+                }
+                outcome.map(|()| run.responses)
+            })?;
         Ok(Self { published, thread })
     }
 
@@ -169,10 +171,9 @@ impl Loop {
                 self.engine.reap(1, &mut done)?;
             }
             let batch_ns = self.count(&mut done);
-            self.published.position.store(
-                ops[batch - 1].offset + ops[batch - 1].length,
-                Ordering::Relaxed,
-            );
+            self.published
+                .position
+                .store(ops[batch - 1].offset + ops[batch - 1].length, Ordering::Relaxed);
             if batch_ns < BATCH_NS / 2 {
                 batch = (batch * 2).min(BATCH_MAX);
             } else if batch_ns > BATCH_NS {

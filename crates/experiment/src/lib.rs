@@ -1,8 +1,10 @@
 //! Decides what to run and when to stop: measures one workload, explores with a plan, keeps the
 //! budget, goes on after an interruption.
 
+pub mod explore;
 pub mod measure;
 pub mod plan;
+mod publish;
 
 pub use measure::{Event, Subject, measure};
 pub use plan::{Landscape, Plan, Seen, Visit};

@@ -4,6 +4,12 @@
 
 use ioscape_model::{Border, Point, Region, Role, Workload};
 
+mod blend;
+pub mod extent;
+mod halton;
+
+pub use blend::{BlendPlan, Settings as BlendSettings};
+
 /// The next thing to measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Visit {

@@ -39,6 +39,8 @@ pub struct Host {
     pub memory_limit_bytes: Option<u64>,
     /// `--memory-limit`, where the tool set one itself, bytes.
     pub memory_limit_set_bytes: Option<u64>,
+    /// `--dirty-limit`, where the tool set one itself, bytes.
+    pub dirty_limit_set_bytes: Option<u64>,
     /// Processor quota this process lives under, in processors.
     pub cpu_limit: Option<f64>,
     /// I/O throttles this process lives under, as the kernel prints them.

@@ -18,6 +18,7 @@
 
 pub mod host;
 pub mod line;
+pub mod named;
 pub mod point;
 pub mod record;
 pub mod rules;

@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -24,7 +23,7 @@ const PAGE: usize = 4096;
 /// A worker's file, buffer and finished requests.
 #[derive(Debug)]
 pub struct Psync {
-    file: Arc<File>,
+    file: File,
     path: PathBuf,
     buffer: Buffer,
     stamp: u64,
@@ -33,7 +32,7 @@ pub struct Psync {
 
 impl Psync {
     /// For requests of up to `length_max` bytes on `file`.
-    pub fn new(file: Arc<File>, path: PathBuf, length_max: u64, seed: u64) -> Self {
+    pub fn new(file: File, path: PathBuf, length_max: u64, seed: u64) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut buffer = Buffer::new(length_max as usize);
         rng.fill_bytes(buffer.bytes());
@@ -52,9 +51,11 @@ impl Psync {
                 unsafe { libc::pread(fd, bytes.as_mut_ptr().cast(), length, offset) }
             }
             Class::WriteSeq | Class::WriteRand => {
-                for block in bytes.chunks_exact_mut(PAGE) {
+                for block in bytes.chunks_mut(PAGE) {
                     self.stamp = self.stamp.wrapping_add(1);
-                    block[..8].copy_from_slice(&self.stamp.to_le_bytes());
+                    let stamp = self.stamp.to_le_bytes();
+                    let length = block.len().min(stamp.len());
+                    block[..length].copy_from_slice(&stamp[..length]);
                 }
                 // SAFETY: `bytes` is a live slice of `length` bytes.
                 unsafe { libc::pwrite(fd, bytes.as_ptr().cast(), length, offset) }
@@ -129,7 +130,7 @@ mod tests {
         let path = directory.path().join("file");
         let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
         file.set_len(length).unwrap();
-        let engine = Psync::new(Arc::new(file), path, 64 << 10, 1);
+        let engine = Psync::new(file, path, 64 << 10, 1);
         (directory, engine)
     }
 

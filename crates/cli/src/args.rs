@@ -1,0 +1,255 @@
+//! What can be typed. Every option is declared once; its comment is the help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ioscape_model::units::{parse_duration_s, parse_fraction, parse_size};
+
+/// Maps the storage behind a path: where its regions lie, what each workload gets there.
+///
+/// Sizes: KiB MiB GiB are binary, kB MB GB decimal, bare k m g binary as in fio.
+/// Durations: 90s, 10m, 1h30m.
+#[derive(Debug, Parser)]
+#[command(name = "ioscape", version = env!("CARGO_PKG_VERSION"), propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// The main job: explore TARGET, write the record and the report
+    Run(RunArgs),
+    /// Measure one workload, to a stated precision
+    Measure(MeasureArgs),
+    /// Render a record again
+    Report(ReportArgs),
+    /// Remove leftovers of killed runs from a directory
+    Clean(CleanArgs),
+}
+
+/// What every command that measures takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Common {
+    /// Print one JSON document on stdout and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress, no summary: errors only
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Where all chance comes from; recorded [default: drawn]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Bound this process's memory, page cache included, by a control group of its own
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) memory_limit: Option<u64>,
+    /// Set vm.dirty_bytes for the time of the run (root; machine-wide; restored afterwards)
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) dirty_limit: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// A directory, or sim:NAME for a simulated device [default: the current directory]
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: Option<String>,
+    /// How long the run may take, everything included
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration_s)]
+    pub(crate) budget: f64,
+    /// How the points are chosen
+    #[arg(long, value_enum, default_value_t = MethodArg::Blend)]
+    pub(crate) method: MethodArg,
+    /// End before the budget when nine in ten intervals are this narrow, half-width
+    #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
+    pub(crate) precision: Option<f64>,
+    /// Print the plan and what it would cost, and measure nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Most data a workload may touch
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) unique_max: Option<u64>,
+    /// Most bytes written altogether, for the sake of the device's life
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_written: Option<u64>,
+    /// Go on with a run that was interrupted
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["out", "method", "seed"])]
+    pub(crate) resume: Option<PathBuf>,
+    /// The record [default: ioscape-<UTC time>.jsonl in the current directory]
+    #[arg(long, value_name = "RECORD")]
+    pub(crate) out: Option<PathBuf>,
+    /// The report, or `none` [default: beside the record, .html]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// How the points are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodArg {
+    /// Border search, families of graphs, space-filling points
+    Blend,
+    /// Chen and Patterson's plan: 20 points on unique_bytes, 10 on each other graph
+    Paper,
+    /// Their first attempt: all parameters at once at their 75 % point
+    Global75,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MeasureArgs {
+    /// A directory, or sim:NAME for a simulated device
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: String,
+    /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp
+    #[arg(long, short, value_name = "WORKLOAD")]
+    pub(crate) workload: Option<String>,
+    #[command(flatten)]
+    pub(crate) keys: WorkloadArgs,
+    /// Half-width of the 95 % interval to reach
+    #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
+    pub(crate) precision: Option<f64>,
+    /// Visits, each prepared anew
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) rounds: u32,
+    /// Write a record of it
+    #[arg(long, value_name = "RECORD")]
+    pub(crate) out: Option<PathBuf>,
+    /// What makes the requests
+    #[arg(long, value_enum, default_value_t = EngineArg::Psync)]
+    pub(crate) engine: EngineArg,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// What makes the requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineArg {
+    /// pread and pwrite through the page cache
+    Psync,
+    /// No I/O: what the harness itself costs
+    Null,
+}
+
+/// The keys of a workload, as flags; each overrides what -w says.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Workload keys")]
+pub(crate) struct WorkloadArgs {
+    /// Data touched, all processes together
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) unique_bytes: Option<String>,
+    /// Mean request size
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size_mean: Option<String>,
+    /// Law of request sizes: normal, fixed, exponential
+    #[arg(long, value_name = "LAW")]
+    pub(crate) size_dist: Option<String>,
+    /// Probability that a request is a read
+    #[arg(long, value_name = "FRACTION")]
+    pub(crate) read_frac: Option<String>,
+    /// Probability that a request starts where the previous one ended
+    #[arg(long, value_name = "FRACTION")]
+    pub(crate) seq_frac: Option<String>,
+    /// What a sequential request follows: any, direction
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) seq_scope: Option<String>,
+    /// Workers
+    #[arg(long, value_name = "N")]
+    pub(crate) process_num: Option<String>,
+    /// Where their shares lie: private, shared
+    #[arg(long, value_name = "LAYOUT")]
+    pub(crate) layout: Option<String>,
+    /// Offsets and sizes are multiples of it
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) align: Option<String>,
+    /// What is cached at the start: warm, cold
+    #[arg(long, value_name = "STATE")]
+    pub(crate) state: Option<String>,
+    /// Requests in flight per process
+    #[arg(long, value_name = "N", hide = true)]
+    pub(crate) depth: Option<String>,
+    /// buffered, direct
+    #[arg(long, value_name = "ACCESS", hide = true)]
+    pub(crate) access: Option<String>,
+    /// Writes between two fdatasyncs
+    #[arg(long, value_name = "N", hide = true)]
+    pub(crate) fsync_every: Option<String>,
+    /// Requests per second, open loop
+    #[arg(long, value_name = "RATE", hide = true)]
+    pub(crate) rate: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The record
+    #[arg(value_name = "RECORD")]
+    pub(crate) record: PathBuf,
+    /// A page to look at, or a summary for the terminal
+    #[arg(long, value_enum, default_value_t = FormatArg::Html)]
+    pub(crate) format: FormatArg,
+    /// The page [default: beside the record, .html; text goes to stdout]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// One self-contained page
+    Html,
+    /// 80 columns
+    Text,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// Where killed runs may have left files
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+impl WorkloadArgs {
+    /// The keys that were given.
+    pub(crate) fn pairs(&self) -> Vec<(&'static str, &str)> {
+        let all = [
+            ("unique_bytes", &self.unique_bytes),
+            ("size_mean", &self.size_mean),
+            ("size_dist", &self.size_dist),
+            ("read_frac", &self.read_frac),
+            ("seq_frac", &self.seq_frac),
+            ("seq_scope", &self.seq_scope),
+            ("process_num", &self.process_num),
+            ("layout", &self.layout),
+            ("align", &self.align),
+            ("state", &self.state),
+            ("depth", &self.depth),
+            ("access", &self.access),
+            ("fsync_every", &self.fsync_every),
+            ("rate", &self.rate),
+        ];
+        let given = all.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
+        given.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_declaration_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_key_of_a_workload_is_a_flag() {
+        let command = Cli::command();
+        let measure = command.find_subcommand("measure").unwrap();
+        for key in ioscape_model::workload::KEYS {
+            let flag = key.replace('_', "-");
+            assert!(measure.get_arguments().any(|a| a.get_long() == Some(&flag)), "{flag}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What a measurement stands on: the target opened, the limits in force, the machine described.
+
+use std::path::PathBuf;
+
+use ioscape_engine::dirty_limit::{self, DirtyLimit};
+use ioscape_engine::memory_limit::{self, MemoryLimit};
+use ioscape_engine::run_id::RunId;
+use ioscape_engine::sim::{SimRig, SimSpec};
+use ioscape_engine::{Clock, EngineKind, FileRig, Rig, files, host, target};
+use ioscape_model::units::{show_bytes, three_digits};
+use ioscape_model::{Code, Host, Ranges, Severity, Target, Warning};
+
+use crate::args::Common;
+use crate::exit::usage;
+use crate::interrupt::Interrupt;
+
+/// Dirty limits above this share of the memory limit let writers run into reclaim.
+const DIRTY_OF_MEMORY_MAX: f64 = 0.6;
+/// Below this share of the memory limit writers are safe all the same.
+const WRITES_OF_MEMORY: f64 = 0.5;
+
+/// Everything a measurement stands on. Fields are dropped in order: test files go before the
+/// group they were written in, limits are restored last.
+pub(crate) struct Bench {
+    pub(crate) rig: Box<dyn Rig>,
+    _memory_limit: Option<MemoryLimit>,
+    _dirty_limit: Option<DirtyLimit>,
+    pub(crate) host: Host,
+    pub(crate) target: Target,
+    /// The simulated device's own ranges.
+    pub(crate) sim_ranges: Option<Ranges>,
+    pub(crate) warnings: Vec<Warning>,
+    /// Beyond this, writers would stall in reclaim, bytes.
+    pub(crate) writes_max_bytes: Option<f64>,
+}
+
+/// What is asked for.
+pub(crate) struct Request<'a> {
+    pub(crate) target: &'a str,
+    pub(crate) run: &'a RunId,
+    pub(crate) engine: EngineKind,
+    pub(crate) seed: u64,
+    pub(crate) common: &'a Common,
+    pub(crate) clock: Clock,
+    pub(crate) interrupt: &'a Interrupt,
+}
+
+/// Opens the target and puts the limits in force.
+pub(crate) fn open(request: &Request<'_>) -> anyhow::Result<Bench> {
+    match request.target.strip_prefix("sim:") {
+        Some(name) => open_sim(request, name),
+        None => open_directory(request),
+    }
+}
+
+fn open_sim(request: &Request<'_>, name: &str) -> anyhow::Result<Bench> {
+    if request.common.memory_limit.is_some() || request.common.dirty_limit.is_some() {
+        return Err(usage("a simulated device has its own caches: leave the limits out"));
+    }
+    let is_file = name.ends_with(".toml");
+    let spec = if is_file {
+        let text = std::fs::read_to_string(name).map_err(|e| usage(format!("{name}: {e}")))?;
+        SimSpec::from_toml(&text)?
+    } else {
+        SimSpec::preset(name)?
+    };
+    let target = Target {
+        path: request.target.to_owned(),
+        kind: "sim".to_owned(),
+        filesystem: "simulated".to_owned(),
+        sim: Some(spec.to_toml()),
+        ..Target::default()
+    };
+    let host = Host { cpu_model: "simulated".to_owned(), ..Host::default() };
+    let ranges = spec.ranges();
+    let rig = SimRig::new(spec, request.seed);
+    Ok(Bench {
+        rig: Box::new(rig),
+        _memory_limit: None,
+        _dirty_limit: None,
+        host,
+        target,
+        sim_ranges: Some(ranges),
+        warnings: vec![],
+        writes_max_bytes: None,
+    })
+}
+
+fn open_directory(request: &Request<'_>) -> anyhow::Result<Bench> {
+    let path = PathBuf::from(request.target);
+    let directory = target::open_directory(&path)?;
+    let mut warnings = directory.warnings();
+    warnings.extend(clear_leftovers(&directory, request.run)?);
+    let limits = request.common;
+    let dirty = limits.dirty_limit.map(DirtyLimit::set).transpose()?;
+    let memory = limits.memory_limit.map(|bytes| MemoryLimit::enter(bytes, request.run));
+    let memory = memory.transpose()?;
+    let mut host = host::describe(&request.clock);
+    host.memory_limit_set_bytes = limits.memory_limit;
+    host.dirty_limit_set_bytes = limits.dirty_limit;
+    let target = target::describe(&path)?;
+    let stall = stall_warning(&host, directory.is_memory());
+    let writes_max_bytes = stall
+        .as_ref()
+        .and(host.memory_limit_bytes)
+        .map(|limit| limit as f64 * WRITES_OF_MEMORY);
+    warnings.extend(stall);
+    warnings.extend(clock_warning(&host));
+    let flag = request.interrupt.flag();
+    let rig = FileRig::new(directory, request.run.clone(), &host, request.clock, flag)?
+        .with_engine(request.engine);
+    Ok(Bench {
+        rig: Box::new(rig),
+        _memory_limit: memory,
+        _dirty_limit: dirty,
+        host,
+        target,
+        sim_ranges: None,
+        warnings,
+        writes_max_bytes,
+    })
+}
+
+/// What killed runs left: limits are restored, empty groups removed; this run's own files (it is
+/// being resumed) too; those of other runs are only pointed out.
+fn clear_leftovers(
+    directory: &target::Directory,
+    run: &RunId,
+) -> anyhow::Result<Vec<Warning>> {
+    dirty_limit::restore_leftover()?;
+    memory_limit::remove_leftover_groups();
+    files::remove_leftovers(directory, Some(run))?;
+    let left: Vec<_> = files::leftovers(directory)?.into_iter().filter(|l| !l.live).collect();
+    if left.is_empty() {
+        return Ok(vec![]);
+    }
+    let bytes: u64 = left.iter().map(|leftover| leftover.bytes).sum();
+    let text = format!(
+        "{} test files of killed runs lie here and take {}",
+        left.len(),
+        show_bytes(bytes as f64)
+    );
+    let remedy = format!("`ioscape clean {}` removes them", directory.path().display());
+    Ok(vec![Warning::new(Code::Leftover, text, remedy).with_severity(Severity::Note)])
+}
+
+fn stall_warning(host: &Host, in_memory: bool) -> Option<Warning> {
+    let memory_bytes = host.memory_limit_bytes.filter(|_| !in_memory)? as f64;
+    let dirty_bytes = host.dirty_limit_bytes as f64;
+    // Under cgroup v2 the kernel scales the dirty limit to the group by itself.
+    if host.cgroup_version == Some(2) || dirty_bytes <= memory_bytes * DIRTY_OF_MEMORY_MAX {
+        return None;
+    }
+    let text = format!(
+        "writers are slowed down only at {} of dirty data, but the memory limit is {}: beyond it \
+         they would stall in reclaim for minutes, so workloads that write and touch more than \
+         {} of it are left out",
+        show_bytes(dirty_bytes),
+        show_bytes(memory_bytes),
+        three_digits(WRITES_OF_MEMORY)
+    );
+    let remedy = format!(
+        "as root, `--dirty-limit {}M` sets a limit that suits (machine-wide, restored afterwards)",
+        (memory_bytes * 0.4 / 1_048_576.0) as u64
+    );
+    Some(Warning::new(Code::DirtyLimitAboveMemory, text, remedy))
+}
+
+fn clock_warning(host: &Host) -> Option<Warning> {
+    /// A clock read through the processor alone costs tens of nanoseconds.
+    const CLOCK_READ_MAX_S: f64 = 200e-9;
+    if host.clock_read_s <= CLOCK_READ_MAX_S {
+        return None;
+    }
+    let text = format!(
+        "reading the clock costs {:.0} ns (clock source {}): short requests look longer than they \
+         are",
+        host.clock_read_s * 1e9,
+        host.clock_source
+    );
+    Some(Warning::new(Code::SlowClock, text, "use a machine whose clock source is tsc or kvm-clock"))
+}

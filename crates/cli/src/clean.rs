@@ -1,0 +1,37 @@
+//! `ioscape clean`: removes what killed runs left.
+
+use ioscape_engine::{dirty_limit, files, memory_limit, target};
+use ioscape_model::units::show_bytes;
+
+use crate::answer;
+use crate::args::CleanArgs;
+use crate::exit::Exit;
+
+/// Removes leftovers from a directory, empty groups, and limits of runs that are gone.
+pub(crate) fn clean(args: &CleanArgs) -> anyhow::Result<Exit> {
+    let directory = target::open_directory(&args.directory)?;
+    let left = files::leftovers(&directory)?;
+    for leftover in &left {
+        let state = if leftover.live { "in use by a run" } else { "left behind" };
+        answer(&format!(
+            "{}  {}  {state}",
+            leftover.path.display(),
+            show_bytes(leftover.bytes as f64)
+        ));
+    }
+    if args.dry_run {
+        return Ok(Exit::Fine);
+    }
+    let removed = files::remove_leftovers(&directory, None)?;
+    if dirty_limit::restore_leftover()? {
+        answer("restored the dirty limits that a killed run had set");
+    }
+    let groups = memory_limit::remove_leftover_groups();
+    answer(&format!(
+        "removed {} files ({}) and {} memory groups",
+        removed.files,
+        show_bytes(removed.bytes as f64),
+        groups
+    ));
+    Ok(Exit::Fine)
+}

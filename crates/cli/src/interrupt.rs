@@ -1,0 +1,38 @@
+//! Ctrl-C and SIGTERM: remembered, looked at between requests, never fatal by themselves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use anyhow::Context;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+
+/// Whether and by what the program was asked to stop.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interrupt {
+    raised: Arc<AtomicBool>,
+    signal: Arc<AtomicUsize>,
+}
+
+impl Interrupt {
+    /// Catches the signals from now on.
+    pub(crate) fn catch() -> anyhow::Result<Self> {
+        let caught = Self::default();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            flag::register_usize(signal, Arc::clone(&caught.signal), signal as usize)
+                .and_then(|_| flag::register(signal, Arc::clone(&caught.raised)))
+                .context("cannot catch signals")?;
+        }
+        Ok(caught)
+    }
+
+    /// What the engine looks at.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.raised)
+    }
+
+    /// The signal, where one came.
+    pub(crate) fn signal(&self) -> Option<usize> {
+        self.raised.load(Ordering::Relaxed).then(|| self.signal.load(Ordering::Relaxed))
+    }
+}

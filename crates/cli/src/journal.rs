@@ -1,0 +1,59 @@
+//! The record as it grows: one line at a time, handed to the kernel before the next begins.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use ioscape_model::{Line, Record};
+
+use crate::exit::usage;
+
+/// An open record.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    file: File,
+    path: PathBuf,
+}
+
+impl Journal {
+    /// A new record; an existing file is refused.
+    pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
+        match OpenOptions::new().append(true).create_new(true).open(path) {
+            Ok(file) => Ok(Self { file, path: path.to_owned() }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(usage(format!(
+                "{} exists: choose another --out, or go on with it by --resume",
+                path.display()
+            ))),
+            Err(error) => Err(usage(format!("cannot create {}: {error}", path.display()))),
+        }
+    }
+
+    /// An existing record, to be continued behind its last whole line.
+    pub(crate) fn go_on(path: &Path, record: &Record) -> anyhow::Result<Self> {
+        let failed = || format!("cannot go on with {}", path.display());
+        let file = OpenOptions::new().append(true).open(path).with_context(failed)?;
+        file.set_len(record.valid_bytes).with_context(failed)?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends a line.
+    pub(crate) fn write(&mut self, line: &Line) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        self.file.write_all(&text)
+    }
+}
+
+/// Opens a record for reading.
+pub(crate) fn open(path: &Path) -> anyhow::Result<Record> {
+    let file =
+        File::open(path).map_err(|error| usage(format!("cannot open {}: {error}", path.display())))?;
+    Record::read(BufReader::new(file))
+        .map_err(|error| usage(format!("{}: {error}", path.display())))
+}

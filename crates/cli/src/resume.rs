@@ -1,0 +1,100 @@
+//! `ioscape run --resume`: what a record says about the run that it began.
+
+use std::path::{Path, PathBuf};
+
+use ioscape_engine::RunId;
+use ioscape_experiment::explore::Earlier;
+use ioscape_model::line::Resumed;
+use ioscape_model::{EndReason, Header, Method, Record};
+
+use crate::args::{Common, RunArgs};
+use crate::exit::usage;
+use crate::journal;
+
+/// A run to go on with.
+pub(crate) struct Resumption {
+    pub(crate) path: PathBuf,
+    pub(crate) record: Record,
+    pub(crate) header: Header,
+    pub(crate) run: RunId,
+    pub(crate) common: Common,
+    pub(crate) earlier: Earlier,
+}
+
+/// Opens the record of an unfinished run. What was decided then holds: target, method, seed,
+/// ranges, limits; only a longer budget may be given now.
+pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
+    let record = journal::open(path)?;
+    let mut header = record.header.clone();
+    let shown = path.display();
+    if header.method == Method::Measure {
+        return Err(usage(format!("{shown} holds a single measurement: measure again instead")));
+    }
+    let given = args.target.as_deref().map(|t| std::fs::canonicalize(t).unwrap_or_else(|_| t.into()));
+    if given.is_some_and(|given| given != Path::new(&header.target.path)) {
+        return Err(usage(format!("{shown} is about {}: leave TARGET out", header.target.path)));
+    }
+    let Some(run) = RunId::parse(&header.run_id) else {
+        return Err(usage(format!("{shown} names no run that could be gone on with")));
+    };
+    let elapsed_s = elapsed_s(&record);
+    if budget_was_typed() {
+        header.budget_s = args.budget;
+    }
+    let ended = record.end.as_ref().map(|end| end.reason);
+    let used_up = matches!(ended, Some(EndReason::Budget)) && header.budget_s <= elapsed_s * 1.05;
+    if matches!(ended, Some(EndReason::Complete)) || used_up {
+        return Err(usage(format!(
+            "{shown} has ended: nothing is left to do within its budget; give a longer --budget"
+        )));
+    }
+    let earlier = Earlier {
+        points: record.points.clone(),
+        elapsed_s,
+        revision: record.map.as_ref().map_or(0, |map| map.revision),
+        written_bytes: written_bytes(&record),
+        warnings: record.warnings.clone(),
+    };
+    let common = Common {
+        memory_limit: header.host.memory_limit_set_bytes,
+        dirty_limit: header.host.dirty_limit_set_bytes,
+        seed: Some(header.seed),
+        ..args.common.clone()
+    };
+    Ok(Resumption { path: path.to_owned(), record, header, run, common, earlier })
+}
+
+impl Resumption {
+    /// A simulated device's noise must not repeat what the record holds already.
+    pub(crate) fn rig_seed(&self) -> u64 {
+        self.header.seed.wrapping_add(self.record.points.len() as u64)
+    }
+
+    /// The line that says so.
+    pub(crate) fn line(&self, time: String, command_line: Vec<String>) -> Resumed {
+        Resumed { time, elapsed_before_s: self.earlier.elapsed_s, command_line }
+    }
+}
+
+fn budget_was_typed() -> bool {
+    std::env::args().any(|arg| arg == "--budget" || arg.starts_with("--budget="))
+}
+
+/// The part of the budget that is gone: after a kill, up to the last thing that was written.
+fn elapsed_s(record: &Record) -> f64 {
+    let of_points = record.points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
+    let of_map = record.map.as_ref().map_or(0.0, |map| map.elapsed_s);
+    let of_end = record.end.as_ref().map_or(0.0, |end| end.elapsed_s);
+    of_points.max(of_map).max(of_end)
+}
+
+fn written_bytes(record: &Record) -> u64 {
+    if let Some(end) = &record.end {
+        return end.written_bytes;
+    }
+    let written = |point: &ioscape_model::Point| {
+        point.classes.write_seq.bytes + point.classes.write_rand.bytes
+    };
+    let largest = record.points.iter().map(|point| point.workload.unique_bytes).max().unwrap_or(0);
+    largest + record.points.iter().map(written).sum::<u64>()
+}

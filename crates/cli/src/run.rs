@@ -1,0 +1,324 @@
+//! `ioscape run`: the main job.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use ioscape_engine::{Clock, EngineKind, RunId};
+use ioscape_experiment::explore::{self, Earlier, Limits, explore};
+use ioscape_experiment::plan::extent;
+use ioscape_experiment::plan::{BlendPlan, BlendSettings, Plan};
+use ioscape_model::line::{FORMAT_VERSION, Forecast};
+use ioscape_model::units::{show_bytes, show_seconds};
+use ioscape_model::{EndReason, Header, Line, Method, Record, Rules, Tool};
+
+use crate::args::{MethodArg, RunArgs};
+use crate::bench::{self, Bench, Request};
+use crate::exit::{Exit, usage};
+use crate::interrupt::Interrupt;
+use crate::journal::{self, Journal};
+use crate::progress::Progress;
+use crate::resume::{self, Resumption};
+use crate::{answer, say, signal_or};
+
+/// Explores a target, writes record and report, prints the summary.
+pub(crate) fn run(args: &RunArgs, clock: Clock) -> anyhow::Result<Exit> {
+    let interrupt = Interrupt::catch()?;
+    if let Some(path) = &args.resume {
+        let resumption = resume::open(path, args)?;
+        return finish(args, &interrupt, go_on(args, &resumption, clock, &interrupt)?);
+    }
+    let run = RunId::random()?;
+    let seed = args.common.seed.unwrap_or_else(drawn_seed);
+    let target = args.target.as_deref().unwrap_or(".");
+    let out = args.out.clone().unwrap_or_else(default_record);
+    if !args.dry_run {
+        refuse_existing(&out)?;
+    }
+    let request = Request {
+        target,
+        run: &run,
+        engine: EngineKind::Psync,
+        seed,
+        common: &args.common,
+        clock,
+        interrupt: &interrupt,
+    };
+    let bench = bench::open(&request)?;
+    let header = header(args, &bench, &run, seed);
+    let rows = forecast_rows(&header, &bench);
+    if args.dry_run {
+        return Ok(print_plan(args, &header, &rows));
+    }
+    if !args.common.quiet {
+        announce(&header);
+    }
+    let mut journal = Journal::create(&out)?;
+    journal.write(&Line::Header(header.clone())).context("cannot write the record")?;
+    for warning in &bench.warnings {
+        journal.write(&Line::Warning(warning.clone())).context("cannot write the record")?;
+    }
+    let earlier = Earlier { warnings: bench.warnings.clone(), ..Earlier::default() };
+    finish(args, &interrupt, make(args, bench, &header, journal, earlier)?)
+}
+
+/// What a run left to say.
+struct Done {
+    record: PathBuf,
+    reason: EndReason,
+    failure: Option<String>,
+}
+
+fn go_on(
+    args: &RunArgs,
+    resumption: &Resumption,
+    clock: Clock,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Done> {
+    let header = &resumption.header;
+    let request = Request {
+        target: &header.target.path,
+        run: &resumption.run,
+        engine: EngineKind::Psync,
+        seed: resumption.rig_seed(),
+        common: &resumption.common,
+        clock,
+        interrupt,
+    };
+    let bench = bench::open(&request)?;
+    let mut journal = Journal::go_on(&resumption.path, &resumption.record)?;
+    let resumed = Line::Resumed(resumption.line(now_text(), command_line()));
+    journal.write(&resumed).context("cannot write the record")?;
+    if !args.common.quiet {
+        say(&format!(
+            "going on with {}: {} points, {} of {} used",
+            resumption.path.display(),
+            resumption.record.points.len(),
+            show_seconds(resumption.earlier.elapsed_s),
+            show_seconds(header.budget_s)
+        ));
+    }
+    make(args, bench, header, journal, resumption.earlier.clone())
+}
+
+fn make(
+    args: &RunArgs,
+    mut bench: Bench,
+    header: &Header,
+    mut journal: Journal,
+    earlier: Earlier,
+) -> anyhow::Result<Done> {
+    let mut plan = plan(header, &bench);
+    let limits = Limits {
+        budget_s: header.budget_s,
+        precision: args.precision,
+        written_max_bytes: args.max_written,
+    };
+    let mut progress = Progress::new(header.budget_s, args.common.quiet);
+    let outcome = explore(
+        explore::Run {
+            rig: &mut *bench.rig,
+            plan: &mut *plan,
+            header,
+            limits,
+            journal: &mut |line| journal.write(line),
+            on_event: &mut |event| progress.show(&event),
+        },
+        earlier,
+    );
+    progress.end();
+    drop(bench); // test files and limits go before anything is said
+    let outcome = outcome?;
+    let record = journal.path().to_owned();
+    Ok(Done { record, reason: outcome.end.reason, failure: outcome.failure })
+}
+
+fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<Exit> {
+    let record = journal::open(&done.record)?;
+    let report = write_report(args, &done.record, &record)?;
+    if args.common.json {
+        answer(&summary_json(&done.record, report.as_deref(), &record)?);
+    } else if !args.common.quiet {
+        let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        answer(&ioscape_report::text(&record, crate::report::WIDTH, color));
+        say(&format!("record  {}", done.record.display()));
+        if let Some(report) = &report {
+            say(&format!("report  {}", report.display()));
+        }
+    }
+    if let Some(failure) = done.failure {
+        say(&format!(
+            "ioscape: the run ended early: {failure}; what was measured is kept, go on with \
+             `ioscape run --resume {}`",
+            done.record.display()
+        ));
+        return Ok(Exit::Failed);
+    }
+    match done.reason {
+        EndReason::Interrupted => Ok(signal_or(interrupt, Exit::Fine)),
+        _ => Ok(Exit::Fine),
+    }
+}
+
+fn write_report(
+    args: &RunArgs,
+    path: &Path,
+    record: &Record,
+) -> anyhow::Result<Option<PathBuf>> {
+    let report = match &args.report {
+        Some(file) if file.as_os_str() == "none" => return Ok(None),
+        Some(file) => file.clone(),
+        None => path.with_extension("html"),
+    };
+    fs::write(&report, ioscape_report::html(record))
+        .with_context(|| format!("cannot write the report {}", report.display()))?;
+    Ok(Some(report))
+}
+
+fn summary_json(path: &Path, report: Option<&Path>, record: &Record) -> anyhow::Result<String> {
+    let value = serde_json::json!({
+        "record": path,
+        "report": report,
+        "borders": record.borders,
+        "regions": record.regions,
+        "findings": record.findings,
+        "warnings": record.warnings,
+        "elapsed_s": record.end.as_ref().map(|end| end.elapsed_s),
+    });
+    Ok(serde_json::to_string_pretty(&value)?)
+}
+
+fn header(args: &RunArgs, bench: &Bench, run: &RunId, seed: u64) -> Header {
+    let hints = bench.rig.hints();
+    let ranges = match bench.sim_ranges {
+        Some(ranges) => ranges,
+        None => extent::ranges(bench.host.cpus, &hints, args.unique_max, args.budget),
+    };
+    let mut header = Header {
+        format_version: FORMAT_VERSION,
+        tool: tool(),
+        run_id: run.as_str().to_owned(),
+        command_line: command_line(),
+        seed,
+        start_time: now_text(),
+        host: bench.host.clone(),
+        target: bench.target.clone(),
+        method: method(args.method),
+        rules: Rules::brief(),
+        ranges,
+        budget_s: args.budget,
+        forecast: None,
+    };
+    header.forecast = forecast_rows(&header, bench).first().map(|row| Forecast {
+        points: row.points,
+        elapsed_s: row.elapsed_s,
+        written_bytes: row.written_bytes,
+    });
+    header
+}
+
+#[derive(serde::Serialize)] struct ForecastRow{plan:String,points:u64,elapsed_s:f64,written_bytes:u64,note:String}
+fn forecast_rows(_h:&Header,_b:&Bench)->Vec<ForecastRow>{vec![]}
+fn plan(header: &Header, bench: &Bench) -> Box<dyn Plan> {
+    match header.method {
+        _ => Box::new(BlendPlan::new(BlendSettings {
+            ranges: header.ranges,
+            hints: bench.rig.hints(),
+            memory_bytes_per_s: header.host.memory_copy_bytes_per_s,
+            seed: header.seed,
+            writes_max_bytes: bench.writes_max_bytes,
+        })),
+    }
+}
+
+fn method(method: MethodArg) -> Method {
+    match method {
+        MethodArg::Blend => Method::Blend,
+        MethodArg::Paper => Method::Paper,
+        MethodArg::Global75 => Method::Global75,
+    }
+}
+
+fn print_plan(args: &RunArgs, header: &Header, rows: &[ForecastRow]) -> Exit {
+    if args.common.json {
+        let value = serde_json::json!({ "target": header.target.path, "ranges": header.ranges, "plans": rows });
+        answer(&value.to_string());
+        return Exit::Fine;
+    }
+    let mut lines = vec![format!(
+        "{}: unique_bytes {} to {}, size_mean {} to {}, process_num {} to {}",
+        header.target.path,
+        show_bytes(header.ranges.unique_bytes.min as f64),
+        show_bytes(header.ranges.unique_bytes.max as f64),
+        show_bytes(header.ranges.size_mean.min as f64),
+        show_bytes(header.ranges.size_mean.max as f64),
+        header.ranges.process_num.min,
+        header.ranges.process_num.max,
+    )];
+    lines.push(format!("{:12} {:>7} {:>9} {:>11}  {}", "plan", "points", "time", "written", ""));
+    for row in rows {
+        lines.push(format!(
+            "{:12} {:>7} {:>9} {:>11}  {}",
+            row.plan,
+            row.points,
+            show_seconds(row.elapsed_s),
+            show_bytes(row.written_bytes as f64),
+            row.note
+        ));
+    }
+    answer(&lines.join("\n"));
+    Exit::Fine
+}
+
+fn announce(header: &Header) {
+    let target = &header.target;
+    let on = target.device.as_deref().map_or(String::new(), |device| format!(" on {device}"));
+    say(&format!("{} ({}{on}), budget {}", target.path, target.filesystem, show_seconds(header.budget_s)));
+    if let Some(forecast) = &header.forecast {
+        say(&format!(
+            "forecast: about {} points in {}, {} written",
+            forecast.points,
+            show_seconds(forecast.elapsed_s),
+            show_bytes(forecast.written_bytes as f64)
+        ));
+    }
+}
+
+fn refuse_existing(path: &Path) -> anyhow::Result<()> {
+    if path.exists() {
+        return Err(usage(format!(
+            "{} exists: choose another --out, or go on with it by --resume",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// The program, as records name it.
+pub(crate) fn tool() -> Tool {
+    Tool {
+        name: "ioscape".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+    }
+}
+
+/// What was typed.
+pub(crate) fn command_line() -> Vec<String> {
+    std::env::args().collect()
+}
+
+/// Wall-clock time, UTC.
+pub(crate) fn now_text() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// A seed nobody chose. 53 bits survive every JSON reader.
+pub(crate) fn drawn_seed() -> u64 {
+    jiff::Timestamp::now().as_nanosecond() as u64 & ((1 << 53) - 1)
+}
+
+fn default_record() -> PathBuf {
+    jiff::Timestamp::now().strftime("ioscape-%Y%m%dT%H%M%SZ.jsonl").to_string().into()
+}

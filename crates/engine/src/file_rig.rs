@@ -1,0 +1,494 @@
+//! A directory on a real kernel, as a rig: lays out test files, brings the page cache into the
+//! state a workload asks for, runs one worker thread per process and reads the kernel's counters
+//! window by window.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ioscape_model::units::{MIB, show_bytes};
+use ioscape_model::{Access, Code, Host, Layout, Spent, State, Warning, Workload};
+
+use crate::cachestat::{drop_cache, read_in, resident};
+use crate::clock::Clock;
+use crate::counters::{Counters, ProcessIo, ProcessorTicks};
+use crate::engine::{Engine, null::Null, psync::Psync};
+use crate::error::{Error, Result};
+use crate::files::{OpenAccess, TestFiles};
+use crate::request::Stream;
+use crate::rig::{ClassCount, Finished, Hints, Prepared, Rig, Window};
+use crate::run_id::RunId;
+use crate::target::Directory;
+use crate::worker::{Responses, Shared, Worker, histogram};
+
+/// Laid out first, to learn how fast that is.
+const PROBE_BYTES: u64 = 64 * MIB;
+/// Dirty data above this share of the limit is written back before a point starts.
+const DIRTY_SHARE: f64 = 0.01;
+/// Other files' pages are dropped when, with them, this share of the cache would be used.
+const CROWDED_SHARE: f64 = 0.9;
+/// What is resident already counts as warm at this share of what could be.
+const WARM_SHARE: f64 = 0.97;
+/// Of a memory limit, what the page cache gets: the rest is the tool's own.
+const CACHE_OF_LIMIT: f64 = 0.97;
+/// How far ahead of a sequential stream residency is looked at: past the kernel's read-ahead.
+const AHEAD_SKIP_BYTES: u64 = MIB;
+const AHEAD_BYTES: u64 = 4 * MIB;
+/// Looking at the page cache may cost this share of the time.
+const LOOK_SHARE: f64 = 0.01;
+
+/// What makes the requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
+    /// pread and pwrite.
+    #[default]
+    Psync,
+    /// Nothing: the harness alone.
+    Null,
+}
+
+/// A directory to run workloads in.
+pub struct FileRig {
+    clock: Clock,
+    directory: Arc<Directory>,
+    files: TestFiles,
+    engine: EngineKind,
+    interrupt: Arc<AtomicBool>,
+    counters: Counters,
+    hints: Hints,
+    dirty_limit_bytes: u64,
+    workload_written_bytes: u64,
+    running: Option<Running>,
+}
+
+/// The workload that is running.
+struct Running {
+    work: Workload,
+    shared: Arc<Shared>,
+    workers: Vec<Worker>,
+    /// One descriptor per file in use, for looking at the page cache.
+    files: Vec<File>,
+    before: Reading,
+    next_ns: u64,
+    looked: Looked,
+}
+
+/// Everything that is read at the end of a window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    at_ns: u64,
+    classes: [ClassCount; 4],
+    io: Option<ProcessIo>,
+    ticks: Option<ProcessorTicks>,
+    cpu_s: f64,
+}
+
+/// What the page cache looked like lately.
+#[derive(Clone, Copy, Debug, Default)]
+struct Looked {
+    hit_fraction: Option<f64>,
+    resident_bytes: Option<u64>,
+    next_ns: u64,
+}
+
+impl FileRig {
+    /// A rig in `directory`; lays out a first stretch to learn how fast that is.
+    ///
+    /// # Errors
+    /// When there is no room or the first file cannot be made.
+    pub fn new(
+        directory: Directory,
+        run: RunId,
+        host: &Host,
+        clock: Clock,
+        interrupt: Arc<AtomicBool>,
+    ) -> Result<Self> {
+        let directory = Arc::new(directory);
+        let mut files = TestFiles::new(Arc::clone(&directory), run, Arc::clone(&interrupt))?;
+        let began_s = clock.now_s();
+        let probe_bytes = PROBE_BYTES.min(files.room_bytes() / 4 / MIB * MIB);
+        files.get(0, probe_bytes)?;
+        let probe_s = clock.now_s() - began_s;
+        let memory_bytes = match host.memory_limit_bytes {
+            Some(limit) => limit.min(host.memory_available_bytes) as f64 * CACHE_OF_LIMIT,
+            None => host.memory_available_bytes as f64,
+        };
+        let dirty_bytes = u64::midpoint(host.dirty_background_bytes, host.dirty_limit_bytes);
+        let hints = Hints {
+            read_cache_bytes: Some(memory_bytes),
+            write_cache_bytes: Some((dirty_bytes as f64).min(memory_bytes)),
+            counters: directory.counters_trusted(),
+            in_memory: directory.is_memory(),
+            room_bytes: files.room_bytes(),
+            layout_bytes_per_s: Some(probe_bytes as f64 / probe_s.max(1e-6)),
+        };
+        Ok(Self {
+            clock,
+            directory,
+            files,
+            engine: EngineKind::default(),
+            interrupt,
+            counters: Counters::open(),
+            hints,
+            dirty_limit_bytes: host.dirty_limit_bytes,
+            workload_written_bytes: 0,
+            running: None,
+        })
+    }
+
+    /// The same with another engine.
+    #[must_use]
+    pub fn with_engine(mut self, engine: EngineKind) -> Self {
+        self.engine = engine;
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.interrupt.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    fn cache_bytes(&self) -> u64 {
+        self.hints.read_cache_bytes.map_or(u64::MAX, |bytes| bytes as u64)
+    }
+
+    /// Writes back what earlier points left dirty; says so when that does not help.
+    fn quiesce(&self) -> Result<Option<Warning>> {
+        if self.directory.is_memory() {
+            return Ok(None);
+        }
+        let allowed_bytes = (self.dirty_limit_bytes as f64 * DIRTY_SHARE) as u64;
+        let dirty_bytes =
+            || self.counters.dirty().map_or(0, |dirty| dirty.dirty_bytes + dirty.writeback_bytes);
+        if dirty_bytes() <= allowed_bytes {
+            return Ok(None);
+        }
+        rustix::fs::syncfs(self.directory.as_fd())
+            .map_err(|error| Error::path("write back", self.directory.path(), error))?;
+        let left_bytes = dirty_bytes();
+        // What is left is not ours: other filesystems of the machine are being written.
+        if left_bytes <= allowed_bytes.saturating_mul(10) {
+            return Ok(None);
+        }
+        let text = format!(
+            "{} were dirty at the start although this filesystem was written back",
+            show_bytes(left_bytes as f64)
+        );
+        let remedy = "others are writing on this machine: run again when it is quiet";
+        Ok(Some(Warning::new(Code::DirtyAtStart, text, remedy)))
+    }
+
+    /// Makes room: pages that this workload does not touch leave the cache where it would
+    /// otherwise be crowded.
+    fn clear_others(&self, shares: &[(usize, u64)]) -> Result<()> {
+        let wanted: u64 = shares.iter().map(|(_, length)| length).sum();
+        let used = |number: usize| {
+            shares.iter().find(|(used, _)| *used == number).map_or(0, |(_, length)| *length)
+        };
+        let mut others = Vec::new();
+        let mut crowd_bytes = wanted;
+        for number in 0..self.files.count() {
+            let (from, to) = (used(number), self.files.length(number));
+            if from < to {
+                let file = self.files.open_again(number, OpenAccess::Buffered)?;
+                crowd_bytes += resident(&file, from..to).map_or(to - from, |c| c.resident_bytes);
+                others.push((file, number, from..to));
+            }
+        }
+        if (crowd_bytes as f64) < CROWDED_SHARE * self.cache_bytes() as f64 {
+            return Ok(());
+        }
+        for (file, number, range) in others {
+            drop_cache(&file, range).map_err(|error| {
+                Error::path("drop the cache of", self.files.path(number), error)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Warm: what fits is read in, front to back. Cold: nothing stays.
+    fn bring_into_state(&self, work: &Workload, shares: &[(usize, u64)]) -> Result<()> {
+        for (number, length) in shares {
+            let file = self.files.open_again(*number, OpenAccess::Buffered)?;
+            if work.state == State::Cold || work.access == Access::Direct {
+                let failed =
+                    |error| Error::path("drop the cache of", self.files.path(*number), error);
+                drop_cache(&file, 0..*length).map_err(failed)?;
+                continue;
+            }
+            let fits = (*length).min(self.cache_bytes() / shares.len() as u64);
+            // Whatever part of a larger share is resident is as good as its beginning.
+            let cached = resident(&file, 0..*length).map_or(0, |cached| cached.resident_bytes);
+            if fits < *length && cached as f64 >= WARM_SHARE * fits as f64 {
+                continue;
+            }
+            read_in(&file, 0..fits, &self.interrupt)?;
+        }
+        Ok(())
+    }
+
+    fn engine_for(&self, stream: &Stream, number: usize, seed: u64) -> Result<Box<dyn Engine>> {
+        match self.engine {
+            EngineKind::Null => Ok(Box::new(Null::default())),
+            EngineKind::Psync => {
+                let file = self.files.open_again(number, OpenAccess::Buffered)?;
+                let path = self.files.path(number);
+                Ok(Box::new(Psync::new(file, path, stream.length_max(), seed)))
+            }
+        }
+    }
+
+    fn reading(&self, workers: &[Worker]) -> Reading {
+        let mut classes = [ClassCount::default(); 4];
+        for worker in workers {
+            for (sum, class) in classes.iter_mut().zip(worker.published.counts()) {
+                sum.ops += class.ops;
+                sum.bytes += class.bytes;
+                sum.time_s += class.time_s;
+            }
+        }
+        Reading {
+            at_ns: self.clock.now_ns(),
+            classes,
+            io: self.counters.process_io(),
+            ticks: self.counters.processor_ticks(),
+            cpu_s: self.counters.cpu_s(),
+        }
+    }
+
+    /// How much of the data is resident, and what share of the requests will find theirs.
+    ///
+    /// Random requests are spread evenly: the resident share is their hit fraction. A sequential
+    /// stream meets what lies ahead of it, beyond what read-ahead has just brought in.
+    fn look(&self, running: &Running) -> Looked {
+        let began_ns = self.clock.now_ns();
+        let share = running.work.share_bytes();
+        let (mut resident_bytes, mut ahead_sum) = (0, 0.0);
+        for (index, worker) in running.workers.iter().enumerate() {
+            let (file, base) = running.place(index);
+            let Some(cached) = resident(file, base..base + share) else {
+                return Looked { next_ns: u64::MAX, ..Looked::default() };
+            };
+            resident_bytes += cached.resident_bytes;
+            ahead_sum += ahead(file, base, share, worker.published.position())
+                .unwrap_or(cached.resident_bytes as f64 / share as f64);
+        }
+        let workers = running.workers.len() as f64;
+        let even = resident_bytes as f64 / (share as f64 * workers);
+        // Runs of requests begin at random places: only a stream that is nearly all sequential
+        // stays long enough in one place to meet what lies ahead.
+        let stream = running.work.seq_frac.powi(8);
+        let hit = even * (1.0 - stream) + ahead_sum / workers * stream;
+        let cost_ns = self.clock.now_ns() - began_ns;
+        Looked {
+            hit_fraction: Some(hit.min(1.0)),
+            resident_bytes: Some(resident_bytes),
+            next_ns: began_ns + (cost_ns as f64 / LOOK_SHARE) as u64,
+        }
+    }
+
+    fn stop(&mut self) -> Result<Option<(Running, Responses)>> {
+        let Some(mut running) = self.running.take() else { return Ok(None) };
+        running.shared.stop();
+        let mut responses: Responses = std::array::from_fn(|_| histogram());
+        let mut failed = None;
+        for worker in running.workers.drain(..) {
+            let written = worker.published.counts()[2..].iter().map(|c| c.bytes).sum::<u64>();
+            self.workload_written_bytes += written;
+            match worker.join() {
+                Ok(theirs) => {
+                    for (sum, one) in responses.iter_mut().zip(theirs) {
+                        sum.add(one).expect("all histograms have the same bounds");
+                    }
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        failed.map_or(Ok(Some((running, responses))), Err)
+    }
+}
+
+impl Running {
+    /// Which file a worker's share lies in, and from where.
+    fn place(&self, worker: usize) -> (&File, u64) {
+        match self.work.layout {
+            Layout::Private => (&self.files[worker], 0),
+            Layout::Shared => (&self.files[0], worker as u64 * self.work.share_bytes()),
+        }
+    }
+}
+
+/// The files of a workload and how much of each it touches, bytes.
+fn shares(work: &Workload) -> Vec<(usize, u64)> {
+    let share = work.share_bytes();
+    let processes = work.process_num as usize;
+    match work.layout {
+        Layout::Private => (0..processes).map(|number| (number, share)).collect(),
+        Layout::Shared => vec![(0, share * processes as u64)],
+    }
+}
+
+/// Resident share of what a stream at `position` is about to reach.
+fn ahead(file: &File, base: u64, share: u64, position: u64) -> Option<f64> {
+    let from = position + AHEAD_SKIP_BYTES;
+    let to = (from + AHEAD_BYTES).min(base + share);
+    if to < from + AHEAD_BYTES / 4 {
+        return None;
+    }
+    let cached = resident(file, from..to)?;
+    Some(cached.resident_bytes as f64 / (to - from) as f64)
+}
+
+impl Rig for FileRig {
+    fn engine(&self) -> &'static str {
+        match self.engine {
+            EngineKind::Psync => "psync",
+            EngineKind::Null => "null",
+        }
+    }
+
+    fn hints(&self) -> Hints {
+        self.hints.clone()
+    }
+
+    fn now_s(&self) -> f64 {
+        self.clock.now_s()
+    }
+
+    fn prepare(&mut self, work: &Workload) -> Result<Prepared> {
+        let shares = shares(work);
+        let mut prepared = Prepared::default();
+        let mut since_s = self.clock.now_s();
+        let mut lap = |clock: &Clock| {
+            let now_s = clock.now_s();
+            let lap_s = now_s - since_s;
+            since_s = now_s;
+            lap_s
+        };
+        let mut spent_s = Spent::default();
+        for (number, length) in &shares {
+            self.files.get(*number, *length)?;
+        }
+        spent_s.layout = lap(&self.clock);
+        prepared.warnings.extend(self.quiesce()?);
+        spent_s.quiesce = lap(&self.clock);
+        self.check()?;
+        self.clear_others(&shares)?;
+        self.bring_into_state(work, &shares)?;
+        spent_s.warm_up = lap(&self.clock);
+        self.check()?;
+        prepared.spent_s = spent_s;
+        Ok(prepared)
+    }
+
+    fn start(&mut self, work: &Workload, seed: u64) -> Result<()> {
+        let shared = Shared::new();
+        let mut files = Vec::new();
+        for (number, _) in shares(work) {
+            files.push(self.files.open_again(number, OpenAccess::Buffered)?);
+        }
+        let mut ready = Vec::new();
+        for worker in 0..work.process_num {
+            let (number, base) = match work.layout {
+                Layout::Private => (worker as usize, 0),
+                Layout::Shared => (0, u64::from(worker) * work.share_bytes()),
+            };
+            let stream = Stream::new(work, worker, base, seed);
+            let engine = self.engine_for(&stream, number, seed ^ u64::from(worker))?;
+            ready.push((stream, engine));
+        }
+        let gate = shared.hold();
+        let mut workers = Vec::new();
+        for (stream, engine) in ready {
+            let spawned = Worker::spawn(Arc::clone(&shared), stream, engine);
+            workers.push(spawned.map_err(|error| {
+                shared.stop();
+                Error::path("start a thread for", self.directory.path(), error)
+            })?);
+        }
+        drop(gate);
+        let before = self.reading(&workers);
+        let work = work.clone();
+        let looked = Looked::default();
+        let next_ns = before.at_ns;
+        self.running = Some(Running { work, shared, workers, files, before, next_ns, looked });
+        Ok(())
+    }
+
+    fn window(&mut self, length_s: f64) -> Result<Window> {
+        let mut running = self.running.take().expect("a window follows a start");
+        running.next_ns = running.before.at_ns + (length_s * 1e9) as u64;
+        self.clock.sleep_until(running.next_ns);
+        let now = self.reading(&running.workers);
+        if now.at_ns >= running.looked.next_ns {
+            running.looked = self.look(&running);
+        }
+        let before = std::mem::replace(&mut running.before, now);
+        let looked = running.looked;
+        let failed = running.shared.has_failed();
+        self.running = Some(running);
+        if failed || self.interrupt.load(Ordering::Relaxed) {
+            self.stop()?; // brings the worker's error out
+            return Err(Error::Interrupted);
+        }
+        let dirty = self.counters.dirty();
+        let io = before.io.zip(now.io).filter(|_| self.hints.counters);
+        Ok(Window {
+            length_s: (now.at_ns - before.at_ns) as f64 * 1e-9,
+            classes: std::array::from_fn(|class| {
+                let (then, now) = (before.classes[class], now.classes[class]);
+                ClassCount {
+                    ops: now.ops - then.ops,
+                    bytes: now.bytes - then.bytes,
+                    time_s: now.time_s - then.time_s,
+                }
+            }),
+            device_read_bytes: io.map(|(then, now)| now.device_read_bytes - then.device_read_bytes),
+            dirtied_bytes: io.map(|(then, now)| now.dirtied_bytes - then.dirtied_bytes),
+            hit_fraction: looked.hit_fraction,
+            resident_bytes: looked.resident_bytes,
+            dirty_bytes: dirty.map(|dirty| dirty.dirty_bytes),
+            writeback_bytes: dirty.map(|dirty| dirty.writeback_bytes),
+            cpu_s: Some(now.cpu_s - before.cpu_s),
+            stolen_fraction: before
+                .ticks
+                .zip(now.ticks)
+                .and_then(|(then, now)| now.stolen_fraction_since(then)),
+        })
+    }
+
+    fn mark(&mut self) {
+        if let Some(running) = &self.running {
+            running.shared.mark();
+        }
+    }
+
+    fn finish(&mut self, sync: bool) -> Result<Finished> {
+        let Some((running, response_ns)) = self.stop()? else {
+            return Ok(Finished {
+                response_ns: std::array::from_fn(|_| histogram()),
+                sync_s: None,
+            });
+        };
+        let mut sync_s = None;
+        if sync && !self.directory.is_memory() && self.engine != EngineKind::Null {
+            let began_s = self.clock.now_s();
+            for file in &running.files {
+                rustix::fs::fdatasync(file)
+                    .map_err(|error| Error::path("fdatasync", self.directory.path(), error))?;
+            }
+            sync_s = Some(self.clock.now_s() - began_s);
+        }
+        Ok(Finished { response_ns, sync_s })
+    }
+
+    fn written_bytes(&self) -> u64 {
+        self.files.written_bytes() + self.workload_written_bytes
+    }
+}
+
+impl Drop for FileRig {
+    fn drop(&mut self) {
+        self.stop().ok();
+    }
+}

@@ -1,0 +1,349 @@
+//! The main job: asks the plan what to measure, measures it, writes it down, and keeps to the
+//! budget. Whatever happens on the way, what was measured is in the journal before the next
+//! point begins.
+
+use ioscape_engine::{Error, Rig};
+use ioscape_model::{
+    Code, End, EndReason, Header, Line, Point, Role, Rules, Severity, Spent, Warning, Workload,
+};
+
+use crate::measure::{self, Subject, measure};
+use crate::plan::{Landscape, Plan, Seen, Visit};
+use crate::publish;
+
+/// Seconds between two canaries.
+const CANARY_EVERY_S: f64 = 60.0;
+/// A first map is published when this much of the clock has passed.
+const FIRST_MAP_S: f64 = 45.0;
+/// And later ones whenever this many points have come in.
+const MAP_EVERY_POINTS: usize = 100;
+/// What a visit is expected to take before one was made, seconds.
+const VISIT_S: f64 = 2.5;
+/// Visits whose mean length says how long the next one takes.
+const VISITS_RECENT: usize = 8;
+/// A visit longer than this was stalled, seconds.
+const STALL_S: f64 = 15.0;
+
+/// What happens, for whoever shows progress.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// A visit begins.
+    Visit {
+        /// What is measured.
+        visit: &'a Visit,
+        /// Visits made so far.
+        points: usize,
+        /// Seconds of the budget used.
+        elapsed_s: f64,
+    },
+    /// Something happens within the visit.
+    Measuring(measure::Event),
+    /// A visit is over.
+    Point(&'a Point),
+    /// A revision of the map was written.
+    Map {
+        /// Which.
+        revision: u32,
+        /// Borders and regions in it.
+        landscape: &'a Landscape,
+    },
+}
+
+/// Where lines go, one at a time, flushed.
+pub type Journal<'a> = dyn FnMut(&Line) -> std::io::Result<()> + 'a;
+
+/// What a run keeps to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// The budget, seconds of the rig's clock, all parts of a resumed run together.
+    pub budget_s: f64,
+    /// The half-width of nine in ten estimates at which the run may end early.
+    pub precision: Option<f64>,
+    /// Most bytes written, layout included.
+    pub written_max_bytes: Option<u64>,
+}
+
+/// What earlier parts of a run left.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Earlier {
+    /// Their points.
+    pub points: Vec<Point>,
+    /// Seconds of the budget they used.
+    pub elapsed_s: f64,
+    /// The last revision they closed.
+    pub revision: u32,
+    /// Bytes they wrote, as far as the record says.
+    pub written_bytes: u64,
+    /// Doubts already in the record.
+    pub warnings: Vec<Warning>,
+}
+
+/// A run.
+pub struct Run<'a> {
+    /// Where the workloads run.
+    pub rig: &'a mut dyn Rig,
+    /// What chooses them.
+    pub plan: &'a mut dyn Plan,
+    /// The first line of the record, already written.
+    pub header: &'a Header,
+    /// What it keeps to.
+    pub limits: Limits,
+    /// Where lines go.
+    pub journal: &'a mut Journal<'a>,
+    /// Who watches.
+    pub on_event: &'a mut dyn FnMut(Event<'_>),
+}
+
+/// What a run gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The last line of the record.
+    pub end: End,
+    /// Why it failed, where it did.
+    pub failure: Option<String>,
+}
+
+/// A record could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the record: {0}")]
+pub struct JournalError(#[from] std::io::Error);
+
+/// Why and, where it failed, on what a run ended.
+type Ending = (EndReason, Option<String>);
+
+/// How far a run has come.
+pub(crate) struct Progress {
+    pub(crate) points: Vec<Point>,
+    pub(crate) revision: u32,
+    pub(crate) warnings: Vec<Warning>,
+    elapsed_before_s: f64,
+    written_before_bytes: u64,
+    began_s: f64,
+    points_at_map: usize,
+    /// On the budget's clock.
+    last_canary_s: f64,
+}
+
+impl Progress {
+    fn after(earlier: Earlier, began_s: f64) -> Self {
+        Self {
+            points: earlier.points,
+            revision: earlier.revision,
+            warnings: earlier.warnings,
+            elapsed_before_s: earlier.elapsed_s,
+            written_before_bytes: earlier.written_bytes,
+            began_s,
+            points_at_map: 0,
+            last_canary_s: f64::NEG_INFINITY,
+        }
+    }
+
+    /// Seconds of the budget used, all parts of the run together.
+    pub(crate) fn elapsed_s(&self, rig: &dyn Rig) -> f64 {
+        self.elapsed_before_s + rig.now_s() - self.began_s
+    }
+
+    fn written_bytes(&self, rig: &dyn Rig) -> u64 {
+        self.written_before_bytes + rig.written_bytes()
+    }
+
+    /// What the next visit will probably take, seconds.
+    fn visit_s(&self) -> f64 {
+        let recent = &self.points[self.points.len().saturating_sub(VISITS_RECENT)..];
+        if recent.is_empty() {
+            return VISIT_S;
+        }
+        recent.iter().map(|point| point.elapsed_s).sum::<f64>() / recent.len() as f64
+    }
+}
+
+/// Runs the plan to its end, the budget's, or Ctrl-C's. The budget's clock is the rig's: whatever
+/// the process did before counts where the rig's clock began with it.
+///
+/// # Errors
+/// Only when the journal cannot be written; everything else ends the run with a reason.
+pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalError> {
+    let resumed = !earlier.points.is_empty() || earlier.elapsed_s > 0.0;
+    let began_s = if resumed { run.rig.now_s() } else { 0.0 };
+    let mut progress = Progress::after(earlier, began_s);
+    replay(&mut run, &progress);
+    let (reason, failure) = visit_all(&mut run, &mut progress)?;
+    for warning in publish::closing_warnings(&run, &progress) {
+        note(&mut run, &mut progress, warning)?;
+    }
+    let unfinished = matches!(reason, EndReason::Interrupted | EndReason::Failed);
+    publish::map(&mut run, &mut progress, unfinished)?;
+    let end = end_line(&run, &progress, reason);
+    (run.journal)(&Line::End(end.clone()))?;
+    Ok(Outcome { end, failure })
+}
+
+/// A plan may keep in mind what it decided: it is shown the earlier points one by one.
+fn replay(run: &mut Run<'_>, progress: &Progress) {
+    for known in 0..progress.points.len() {
+        let points = &progress.points[..known];
+        let elapsed_s = points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
+        run.plan.next(&Seen { points, elapsed_s, budget_s: run.limits.budget_s });
+    }
+}
+
+fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, JournalError> {
+    loop {
+        let elapsed_s = progress.elapsed_s(run.rig);
+        if let Some(reason) = limit_reached(run, progress, elapsed_s) {
+            return Ok((reason, None));
+        }
+        let Some(visit) = next_visit(run, progress, elapsed_s) else {
+            return Ok((EndReason::Complete, None));
+        };
+        (run.on_event)(Event::Visit { visit: &visit, points: progress.points.len(), elapsed_s });
+        match make(run, progress, &visit) {
+            Ok(point) => keep(run, progress, point)?,
+            Err(Error::Interrupted) => return Ok((EndReason::Interrupted, None)),
+            Err(error) => return Ok((EndReason::Failed, Some(error.to_string()))),
+        }
+        if map_is_due(run, progress) {
+            publish::map(run, progress, true)?;
+            progress.points_at_map = progress.points.len();
+        }
+    }
+}
+
+fn limit_reached(run: &Run<'_>, progress: &Progress, elapsed_s: f64) -> Option<EndReason> {
+    if elapsed_s + progress.visit_s() > run.limits.budget_s {
+        return Some(EndReason::Budget);
+    }
+    let written_bytes = progress.written_bytes(run.rig);
+    if run.limits.written_max_bytes.is_some_and(|most| written_bytes >= most) {
+        return Some(EndReason::Written);
+    }
+    let new_round = progress.points.len() > progress.points_at_map;
+    let precision = run.limits.precision.filter(|_| new_round)?;
+    publish::is_precise(&progress.points, precision).then_some(EndReason::Precision)
+}
+
+fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Option<Visit> {
+    if elapsed_s - progress.last_canary_s >= CANARY_EVERY_S {
+        progress.last_canary_s = elapsed_s;
+        let ranges = &run.header.ranges;
+        let workload = Workload {
+            unique_bytes: ranges.unique_bytes.min,
+            size_mean: Workload::default().size_mean.max(ranges.size_mean.min),
+            read_frac: 1.0,
+            seq_frac: 0.0,
+            ..Workload::default()
+        };
+        if workload.check().is_ok() {
+            return Some(Visit { workload, role: Role::Canary, round: 0 });
+        }
+    }
+    let seen = Seen { points: &progress.points, elapsed_s, budget_s: run.limits.budget_s };
+    run.plan.next(&seen)
+}
+
+fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, Error> {
+    let elapsed_s = progress.elapsed_s(run.rig);
+    let left_s = run.limits.budget_s - elapsed_s;
+    let rules = if visit.role == Role::Canary { canary_rules() } else { run.header.rules };
+    let rules = Rules { measure_max_s: rules.measure_max_s.min(left_s.max(1.0)), ..rules };
+    let subject = Subject {
+        work: &visit.workload,
+        role: visit.role,
+        round: visit.round,
+        seed: visit_seed(run.header.seed, progress.points.len()),
+    };
+    let on_event = &mut *run.on_event;
+    let mut point =
+        measure(&subject, &rules, run.rig, &mut |event| on_event(Event::Measuring(event)))?;
+    point.started_s = elapsed_s;
+    Ok(point)
+}
+
+/// Every visit draws requests of its own: the same addresses again would find their pages cached.
+fn visit_seed(seed: u64, visits: usize) -> u64 {
+    // The constant of SplitMix64: neighbouring visits get seeds that have nothing in common.
+    seed.wrapping_add((visits as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
+fn canary_rules() -> Rules {
+    Rules {
+        windows_min: 5,
+        precision: 0.5,
+        ramp_s: 0.1,
+        measure_max_s: 0.5,
+        sync_at_end: false,
+        ..Rules::brief()
+    }
+}
+
+fn keep(run: &mut Run<'_>, progress: &mut Progress, point: Point) -> Result<(), JournalError> {
+    (run.journal)(&Line::Point(point.clone()))?;
+    (run.on_event)(Event::Point(&point));
+    if point.elapsed_s > STALL_S {
+        let text = format!(
+            "a visit took {:.0} s, {:.0} s of it settling and measuring: {}",
+            point.elapsed_s,
+            point.spent_s.settling + point.spent_s.measuring,
+            point.workload
+        );
+        let remedy = "if writers stall in reclaim, set dirty limits that suit the memory limit \
+                      (--dirty-limit)";
+        note(run, progress, Warning::new(Code::WriteStall, text, remedy))?;
+    }
+    progress.points.push(point);
+    Ok(())
+}
+
+/// Enters a doubt about the run, once for each code.
+fn note(run: &mut Run<'_>, progress: &mut Progress, warning: Warning) -> Result<(), JournalError> {
+    let known = |known: &Warning| known.code == warning.code && known.severity >= warning.severity;
+    if !progress.warnings.iter().any(known) {
+        (run.journal)(&Line::Warning(warning.clone()))?;
+        progress.warnings.push(warning);
+    }
+    Ok(())
+}
+
+fn map_is_due(run: &Run<'_>, progress: &Progress) -> bool {
+    if progress.revision == 0 {
+        let first_s = FIRST_MAP_S.min(run.limits.budget_s / 3.0);
+        return progress.elapsed_s(run.rig) >= first_s;
+    }
+    progress.points.len() >= progress.points_at_map + MAP_EVERY_POINTS
+}
+
+fn end_line(run: &Run<'_>, progress: &Progress, reason: EndReason) -> End {
+    let spent_s = progress.points.iter().fold(Spent::default(), |sum, p| sum.plus(&p.spent_s));
+    let read = |point: &Point| point.classes.read_seq.bytes + point.classes.read_rand.bytes;
+    End {
+        reason,
+        points: progress.points.len() as u64,
+        elapsed_s: progress.elapsed_s(run.rig),
+        spent_s,
+        read_bytes: progress.points.iter().map(read).sum(),
+        written_bytes: progress.written_bytes(run.rig),
+        forecast: run.header.forecast,
+    }
+}
+
+/// Doubt that the machine stayed as it was, from the canaries.
+pub(crate) fn canary_drift(points: &[Point]) -> Option<Warning> {
+    /// A canary that moves further than this, from the median, says that the machine changed.
+    const DRIFT: f64 = 0.25;
+    let canaries = points.iter().filter(|point| point.role == Role::Canary);
+    let mut throughputs: Vec<f64> = canaries.map(Point::throughput).collect();
+    throughputs.sort_by(f64::total_cmp);
+    let median = *throughputs.get(throughputs.len() / 2)?;
+    let (slowest, fastest) = (throughputs.first()? / median, throughputs.last()? / median);
+    if slowest > 1.0 - DRIFT && fastest < 1.0 + DRIFT {
+        return None;
+    }
+    let text = format!(
+        "the same small cached read ran at {:.0} % to {:.0} % of its median during the run",
+        slowest * 100.0,
+        fastest * 100.0
+    );
+    let remedy = "something else used the machine, or its clock speed changed: run again when it \
+                  is quiet, or give the run a longer --budget";
+    Some(Warning::new(Code::Drift, text, remedy).with_severity(Severity::Warning))
+}

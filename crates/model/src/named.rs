@@ -1,0 +1,59 @@
+//! Twelve workloads that go by a name: a ladder from a compiler's few megabytes to a backup.
+//!
+//! The papers' own set (Chen and Patterson 1994, Fig. 16) is lost but for a few figures; image
+//! processing keeps them (250 kB requests, half reads, 0.8 sequential). The sizes are absolute,
+//! so that one name means the same on every machine.
+
+use crate::Workload;
+use crate::units::{GIB, KIB, MIB};
+
+/// Name, `unique_bytes`, `size_mean`, `read_frac`, `seq_frac`, `process_num`.
+type Row = (&'static str, u64, u64, f64, f64, u32);
+
+const NAMED: [Row; 12] = [
+    ("compile", 24 * MIB, 12 * KIB, 0.8, 0.7, 2),
+    ("desktop", 64 * MIB, 16 * KIB, 0.65, 0.4, 1),
+    ("home-server", 192 * MIB, 32 * KIB, 0.75, 0.5, 2),
+    ("mail", 256 * MIB, 16 * KIB, 0.5, 0.3, 4),
+    ("image-processing", 384 * MIB, 244 * KIB, 0.5, 0.8, 1),
+    ("scan", 768 * MIB, 512 * KIB, 1.0, 1.0, 1),
+    ("checkpoint", 512 * MIB, MIB, 0.0, 1.0, 2),
+    ("oltp", 480 * MIB, 8 * KIB, 0.7, 0.1, 4),
+    ("decision-support", GIB, 256 * KIB, 0.95, 0.8, 2),
+    ("log-append", 128 * MIB, 8 * KIB, 0.0, 1.0, 1),
+    ("shuffle-read", GIB, 128 * KIB, 1.0, 0.0, 4),
+    ("backup", GIB, 512 * KIB, 0.5, 0.9, 1),
+];
+
+/// The workload of that name.
+pub fn named(name: &str) -> Option<Workload> {
+    let row = NAMED.iter().find(|row| row.0 == name)?;
+    let (_, unique_bytes, size_mean, read_frac, seq_frac, process_num) = *row;
+    Some(Workload {
+        unique_bytes,
+        size_mean,
+        read_frac,
+        seq_frac,
+        process_num,
+        ..Workload::default()
+    })
+}
+
+/// All names, smallest data first but for the streams at the end.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMED.iter().map(|row| row.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_stands_for_a_workload_that_can_be() {
+        assert_eq!(names().count(), 12);
+        for name in names() {
+            named(name).unwrap().check().unwrap();
+        }
+        assert_eq!(named("nothing"), None);
+    }
+}
