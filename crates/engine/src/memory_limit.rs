@@ -1,0 +1,217 @@
+//! `--memory-limit`: a memory control group of our own, so that the page cache is small enough
+//! to be outgrown in minutes. The tool's own memory counts in it as well.
+//!
+//! Version 1 needs a group that may be written, which usually means root. Under version 2 a
+//! group hands memory down to its children only while no process is in it: the whole process
+//! moves into the child first, which works where the group was delegated to us alone.
+//! Nothing but groups of our own making is limited, and no other process is moved.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+use rustix::process::getpid;
+
+use crate::cgroup::{self, Group, Version};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::run_id::RunId;
+
+/// Below this the tool itself, its threads and its buffers leave no room worth measuring.
+pub const LIMIT_MIN_BYTES: u64 = 32 << 20;
+
+/// The limit in force. Dropping it moves the process back and removes the group.
+#[derive(Debug)]
+pub struct MemoryLimit {
+    version: Version,
+    /// Where this process was before.
+    parent: PathBuf,
+    /// The group of our own in it.
+    child: PathBuf,
+    /// Whether we made the parent hand memory down, and have to undo it.
+    handed_down: bool,
+    bytes: u64,
+}
+
+impl MemoryLimit {
+    /// Moves this process, all its threads, into a new group that may use `bytes` of memory.
+    /// What was in memory before stays on the old group's account.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] naming the ways there are, where this one is closed; nothing has
+    /// changed then.
+    pub fn enter(bytes: u64, run: &RunId) -> Result<Self> {
+        if bytes < LIMIT_MIN_BYTES {
+            return Err(Error::Refused(format!(
+                "--memory-limit {bytes}: at least {LIMIT_MIN_BYTES} bytes (32 MiB) are needed, the \
+                 tool's own memory counts"
+            )));
+        }
+        let group = Group::current("memory")
+            .ok_or_else(|| refused(bytes, "this system offers no memory control group here"))?;
+        Self::enter_below(&group, bytes, run)
+    }
+
+    fn enter_below(group: &Group, bytes: u64, run: &RunId) -> Result<Self> {
+        let child = group.path.join(run.group_name());
+        let failed = |what: &str, error: &io::Error| {
+            refused(bytes, &format!("{what} {}: {error}", child.display()))
+        };
+        let _turn = take_turn(&group.path);
+        fs::create_dir(&child).map_err(|error| failed("cannot make", &error))?;
+        // From here on, dropping it undoes what was done.
+        let mut limit = Self {
+            version: group.version,
+            parent: group.path.clone(),
+            child: child.clone(),
+            handed_down: false,
+            bytes,
+        };
+        match group.version {
+            Version::One => limit.limit_then_move(),
+            Version::Two => limit.move_then_limit(),
+        }
+        .map_err(|(what, error)| failed(what, &error))?;
+        Ok(limit)
+    }
+
+    fn limit_then_move(&mut self) -> Step {
+        let limit = self.child.join("memory.limit_in_bytes");
+        write(&limit, &self.bytes.to_string()).map_err(|error| ("cannot limit", error))?;
+        // Swapping the tool out would make room for cache that others would not have.
+        write(&self.child.join("memory.swappiness"), "0").ok();
+        move_into(&self.child).map_err(|error| ("cannot move into", error))
+    }
+
+    fn move_then_limit(&mut self) -> Step {
+        let subtree = self.parent.join("cgroup.subtree_control");
+        let handed = fs::read_to_string(&subtree).map_err(|error| ("cannot set up", error))?;
+        move_into(&self.child).map_err(|error| ("cannot move into", error))?;
+        if !handed.split_whitespace().any(|name| name == "memory") {
+            // Busy where other processes share the group: they are not ours to move.
+            write(&subtree, "+memory").map_err(|error| ("cannot hand memory down to", error))?;
+            self.handed_down = true;
+        }
+        let limit = self.child.join("memory.max");
+        write(&limit, &self.bytes.to_string()).map_err(|error| ("cannot limit", error))?;
+        write(&self.child.join("memory.swap.max"), "0").ok();
+        Ok(())
+    }
+
+    /// The limit, bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Directory of the group.
+    pub fn group(&self) -> &Path {
+        &self.child
+    }
+
+    /// Memory in use in the group, page cache included, bytes.
+    pub fn used_bytes(&self) -> Option<u64> {
+        cgroup::number(&self.child.join(match self.version {
+            Version::One => "memory.usage_in_bytes",
+            Version::Two => "memory.current",
+        }))
+    }
+}
+
+impl Drop for MemoryLimit {
+    fn drop(&mut self) {
+        if self.handed_down {
+            // Back into a group that hands memory down is not allowed.
+            write(&self.parent.join("cgroup.subtree_control"), "-memory").ok();
+        }
+        move_into(&self.parent).ok();
+        remove(&self.child).ok();
+    }
+}
+
+type Step = std::result::Result<(), (&'static str, io::Error)>;
+
+/// Removes the groups of killed runs, where this run would make its own;
+/// answers how many. Groups with processes in them stay: the kernel keeps them.
+pub fn remove_leftover_groups() -> usize {
+    let Some(group) = Group::current("memory") else { return 0 };
+    let _turn = take_turn(&group.path);
+    let Ok(entries) = fs::read_dir(&group.path) else { return 0 };
+    let names = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_str().and_then(RunId::of_group_name).is_some());
+    names.filter(|entry| fs::remove_dir(entry.path()).is_ok()).count()
+}
+
+/// Keeps a run that clears up from removing a group that another has made and not yet entered.
+fn take_turn(group: &Path) -> Option<File> {
+    let directory = File::open(group).ok()?;
+    rustix::fs::flock(&directory, FlockOperation::LockExclusive).ok()?;
+    Some(directory)
+}
+
+/// All threads of this process.
+fn move_into(group: &Path) -> io::Result<()> {
+    write(&group.join("cgroup.procs"), &getpid().as_raw_nonzero().to_string())
+}
+
+/// A group whose last process has just left may be busy for an instant.
+fn remove(group: &Path) -> io::Result<()> {
+    const ATTEMPTS: usize = 20;
+    const PAUSE_NS: u64 = 10_000_000;
+    let clock = Clock::start();
+    let mut answer = fs::remove_dir(group);
+    for _ in 1..ATTEMPTS {
+        match &answer {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
+            _ => break,
+        }
+        clock.sleep_until(clock.now_ns() + PAUSE_NS);
+        answer = fs::remove_dir(group);
+    }
+    answer
+}
+
+/// Control files exist already: never made, never truncated.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write;
+    fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+}
+
+fn refused(bytes: u64, why: &str) -> Error {
+    Error::Refused(format!(
+        "--memory-limit {bytes}: {why}; run it as root, or under `systemd-run --user --scope -p \
+         Delegate=yes ioscape …`, or let that set the limit: `systemd-run --user --scope -p \
+         MemoryMax={bytes} ioscape …` without --memory-limit"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_leave_no_room_for_the_tool_are_refused() {
+        let run = RunId::random().unwrap();
+        let answer = MemoryLimit::enter(LIMIT_MIN_BYTES - 1, &run);
+        assert!(matches!(answer, Err(Error::Refused(reason)) if reason.contains("32 MiB")));
+    }
+
+    #[test]
+    fn where_no_group_can_be_made_the_ways_are_named_and_nothing_is_left() {
+        // A plain directory takes a child, but has no control files in it.
+        for version in [Version::One, Version::Two] {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().to_owned();
+            let group = Group { version, path: path.clone(), top: path.clone() };
+            let run = RunId::random().unwrap();
+            let Err(Error::Refused(reason)) = MemoryLimit::enter_below(&group, 1 << 30, &run)
+            else {
+                panic!("a limit without control files");
+            };
+            assert!(reason.contains("root") && reason.contains("systemd-run"), "{reason}");
+            assert!(!reason.contains('\n'));
+            assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+        }
+    }
+}
