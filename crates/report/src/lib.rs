@@ -1,1 +1,22 @@
-//! ioscape report.
+//! What a record looks like: one HTML page that opens from disk, and a summary for the terminal.
+//!
+//! Pure functions of the record: no clock, no host name, no file is opened; the same record gives
+//! the same page, byte for byte. The words and figures are decided here in Rust (`landscape`,
+//! `family`, `course`, `facts`, `doubts`); `html` and `text` only arrange them. A graph is a
+//! [`chart::Chart`], which the page's script draws, the table below it lists and the terminal
+//! plots in characters, so that the three cannot disagree.
+
+mod chart;
+mod course;
+mod doubts;
+mod facts;
+mod family;
+mod figures;
+mod html;
+mod landscape;
+mod sample;
+mod summary;
+mod text;
+
+pub use html::html;
+pub use text::text;

@@ -1,0 +1,218 @@
+// Draws the page's graphs with Observable Plot. The data are the charts of src/chart.rs; words and
+// tables are in the markup already, so that nothing is lost without this script.
+"use strict";
+(() => {
+  const charts = new Map(JSON.parse(document.getElementById("charts").textContent).map((c) => [c.id, c]));
+  const colour = (ink) => `var(--${ink})`;
+  const SYMBOLS = { read: "circle", write: "triangle", mixed: "diamond2", fill: "square", canary: "star", plain: "circle" };
+  const DASHES = { write: "7 4", mixed: "2 3.5" };
+
+  // Figures on axes: as few digits as tell them apart.
+  const digits = (value) => String(Number(value.toPrecision(3)));
+  const scaled = (value, base, units) => {
+    let unit = 0;
+    while (Math.abs(value) >= base * 0.9995 && unit + 1 < units.length) { value /= base; unit += 1; }
+    return `${digits(value)} ${units[unit]}`;
+  };
+  const SHOW = {
+    bytes: (v) => scaled(v, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]),
+    rate: (v) => scaled(v, 1000, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"]),
+    fraction: digits,
+    deviation: (v) => `${v > 0 ? "+" : v < 0 ? "−" : ""}${digits(Math.abs(v) * 100)} %`,
+    count: digits,
+    seconds: (v) => (v >= 7200 ? `${digits(v / 3600)} h` : v >= 60 ? `${digits(v / 60)} min` : `${digits(v)} s`),
+    rate_per_byte: (v) => `${digits(v * 1.048576)}`.replace("-", "−"),
+  };
+  const AXIS_NOTE = { rate_per_byte: "MB/s per MiB" };
+
+  const isLog = (axis) => axis.scale !== "linear";
+  // The end of a bar that reaches zero or below cannot stand on a logarithmic axis.
+  const usable = (axis, value) => value !== null && (!isLog(axis) || value > 0);
+
+  function marksOf(chart) {
+    return chart.series.flatMap((series) =>
+      series.marks
+        .map(([x, y, low, high, note]) => ({ x, y, low: low ?? y, high: high ?? y, note, ink: series.ink, name: series.name }))
+        .filter((m) => usable(chart.x, m.x) && usable(chart.y, m.y)));
+  }
+
+  function yDomain(chart, marks) {
+    const rules = chart.rules.filter((r) => r.kind === "level").map((r) => r.at);
+    const values = marks.flatMap((m) => [m.y, m.low, m.high]).filter((v) => usable(chart.y, v)).concat(rules);
+    let low = Math.min(...values), high = Math.max(...values, chart.y.reach ?? -Infinity);
+    if (isLog(chart.y)) {
+      // A bar that nearly reaches zero would squeeze everything else.
+      low = Math.max(low, Math.min(...marks.map((m) => m.y)) / 4);
+      const pad = Math.max((high / low) ** 0.07, 1.15);
+      return [low / pad, high * pad];
+    }
+    const pad = (high - low || Math.abs(high) || 1) * 0.06;
+    return low >= 0 ? [0, high + pad] : [low - pad, high + pad];
+  }
+
+  function xDomain(chart, marks) {
+    const regions = chart.bands.filter((b) => b.kind === "region");
+    const edges = [...marks.map((m) => m.x), ...chart.rules.filter((r) => r.kind !== "level").map((r) => r.at), ...regions.flatMap((b) => [b.from, b.to])]
+      .filter((v) => usable(chart.x, v));
+    const low = Math.min(...edges), high = Math.max(...edges);
+    if (!isLog(chart.x)) return high > low ? [low, high] : [low - 0.5, high + 0.5];
+    return high > low ? [low / (high / low) ** 0.015, high * (high / low) ** 0.015] : [low / 2, high * 2];
+  }
+
+  // Powers of two, as many as there is room for.
+  function log2Ticks([low, high], room) {
+    const first = Math.ceil(Math.log2(low)), last = Math.floor(Math.log2(high));
+    const step = Math.max(1, Math.ceil((last - first + 1) / room));
+    const ticks = [];
+    for (let power = first; power <= last; power += step) ticks.push(2 ** power);
+    return ticks;
+  }
+
+  // 1, 2, 5 of each decade while there are few decades, powers of ten otherwise.
+  function log10Ticks([low, high], room) {
+    const ticks = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1)
+      for (const digit of [1, 2, 5]) ticks.push(digit * 10 ** power);
+    const inside = ticks.filter((t) => t >= low && t <= high);
+    if (inside.length <= room) return inside;
+    const decades = inside.filter((t) => Math.abs(Math.log10(t) - Math.round(Math.log10(t))) < 1e-9);
+    return decades.length ? decades : inside.slice(0, 1);
+  }
+
+  function timeTicks([low, high], room) {
+    const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400];
+    const step = steps.find((s) => (high - low) / s <= room) ?? 86400;
+    const ticks = [];
+    for (let at = Math.ceil(low / step) * step; at <= high; at += step) ticks.push(at);
+    return ticks;
+  }
+
+  function ticksFor(axis, domain, room) {
+    if (axis.scale === "log2") return log2Ticks(domain, room);
+    if (axis.scale === "log10") return log10Ticks(domain, room);
+    if (axis.unit === "seconds") return timeTicks(domain, room);
+    if (axis.unit === "fraction") return [0, 0.25, 0.5, 0.75, 1].filter((t) => t >= domain[0] && t <= domain[1]);
+    return undefined;
+  }
+
+  const scaleOf = (axis, domain) => ({ type: isLog(axis) ? "log" : "linear", base: axis.scale === "log2" ? 2 : 10, domain });
+  const place = (axis, domain, value) => {
+    const f = isLog(axis) ? Math.log : (v) => v;
+    return (f(value) - f(domain[0])) / (f(domain[1]) - f(domain[0]));
+  };
+
+  // Names of upright lines, on as many lines of text as keep them apart.
+  function stagger(rules, chart, domain, width) {
+    const rows = [];
+    return [...rules].sort((a, b) => a.at - b.at).map((rule) => {
+      const at = place(chart.x, domain, rule.at) * width;
+      const reach = rule.name.length * 6.3 + 12;
+      const left = at + reach > width;
+      const [from, to] = left ? [at - reach, at] : [at, at + reach];
+      let row = rows.findIndex((taken) => taken.every(([a, b]) => to < a || from > b));
+      if (row < 0) row = rows.push([]) - 1;
+      rows[row].push([from, to]);
+      return { ...rule, row, left };
+    });
+  }
+
+  function bandMarks(chart, domain, width) {
+    const clamp = (v) => Math.min(Math.max(v, domain[0]), domain[1]);
+    const bands = chart.bands.filter((b) => b.to > b.from).map((b) => ({ ...b, from: clamp(b.from), to: clamp(b.to) }));
+    const regions = bands.filter((b) => b.kind === "region");
+    const named = regions.map((b) => ({ ...b, mid: isLog(chart.x) ? Math.sqrt(b.from * b.to) : (b.from + b.to) / 2 }))
+      .filter((b) => (place(chart.x, domain, b.to) - place(chart.x, domain, b.from)) * width > b.name.length * 6.6);
+    const of = (kind) => bands.filter((b) => b.kind === kind);
+    return [
+      Plot.rect(regions.filter((_, i) => i % 2 === 0), { x1: "from", x2: "to", fill: "var(--region)" }),
+      Plot.rect(of("good"), { x1: "from", x2: "to", fill: "var(--good)" }),
+      Plot.rect(of("doubt"), { x1: "from", x2: "to", fill: "var(--doubt)" }),
+      Plot.text(named, { x: "mid", text: "name", frameAnchor: "bottom", dy: -7, fill: "var(--soft)", fontSize: 12, fontStyle: "italic" }),
+    ];
+  }
+
+  function ruleMarks(chart, domain, width) {
+    const upright = (kind) => chart.rules.filter((r) => r.kind === kind && r.at >= domain[0] && r.at <= domain[1]);
+    const names = stagger(upright("capacity"), chart, domain, width);
+    const level = chart.rules.filter((r) => r.kind === "level");
+    return {
+      rows: names.reduce((most, n) => Math.max(most, n.row + 1), 0),
+      marks: [
+        Plot.ruleX(upright("onset"), { x: "at", stroke: (r) => colour(r.ink), strokeDasharray: "1.5 3.5", strokeWidth: 1.5 }),
+        Plot.ruleX(upright("capacity"), { x: "at", stroke: (r) => colour(r.ink), strokeWidth: 1.5 }),
+        Plot.ruleX(upright("focal"), { x: "at", stroke: "var(--soft)", strokeDasharray: "1.5 3" }),
+        Plot.ruleY(level, { y: "at", stroke: (r) => colour(r.ink), strokeDasharray: "1.5 3" }),
+        ...names.map((n) => Plot.text([n], {
+          x: "at", text: "name", frameAnchor: "top", dy: -14 * (n.row + 1) + 4, dx: n.left ? 2 : -2,
+          textAnchor: n.left ? "end" : "start", fill: colour(n.ink), fontSize: 12, fontWeight: 700,
+        })),
+      ],
+    };
+  }
+
+  function dataMarks(chart, marks) {
+    const bars = marks.filter((m) => m.high > m.low).map((m) => ({ ...m, low: usable(chart.y, m.low) ? m.low : m.y }));
+    const joined = chart.series.filter((s) => s.joined).map((s) => [s.ink, marks.filter((m) => m.name === s.name)]);
+    const crowded = marks.length > 120;
+    return [
+      ...joined.map(([ink, points]) => Plot.line(points, { x: "x", y: "y", stroke: colour(ink), strokeWidth: 1.75, strokeDasharray: DASHES[ink] })),
+      Plot.ruleX(bars, { x: "x", y1: "low", y2: "high", stroke: (m) => colour(m.ink), strokeWidth: 1.5, strokeOpacity: crowded ? 0.45 : 0.9, clip: true }),
+      Plot.dot(marks, { x: "x", y: "y", fill: (m) => colour(m.ink), symbol: (m) => SYMBOLS[m.ink], r: crowded ? 2.4 : 3.4, stroke: "var(--paper)", strokeWidth: 0.75 }),
+    ];
+  }
+
+  function tipText(chart, m) {
+    const show = (axis, v) => SHOW[axis.unit](v);
+    const note = AXIS_NOTE[chart.y.unit] ? ` ${AXIS_NOTE[chart.y.unit]}` : "";
+    const spread = m.high > m.low ? ` (${show(chart.y, m.low)} to ${show(chart.y, m.high)})` : "";
+    const lines = [`${show(chart.y, m.y)}${note}${spread}`, `${chart.x.label} ${show(chart.x, m.x)}`];
+    if (chart.series.length > 1) lines.unshift(m.name);
+    if (m.note) lines.push(...m.note.split(/,\s*/));
+    return lines.join("\n");
+  }
+
+  function draw(figure) {
+    const chart = charts.get(figure.dataset.chart);
+    const container = figure.querySelector(".plot");
+    const marks = chart ? marksOf(chart) : [];
+    if (!container || !marks.length) return;
+    const width = Math.max(container.clientWidth, 240);
+    const landscape = figure.classList.contains("landscape");
+    const height = landscape ? (width < 500 ? 330 : 440) : figure.classList.contains("wide") ? 260 : 215;
+    const x = xDomain(chart, marks), y = yDomain(chart, marks);
+    const marginLeft = 66, marginRight = 14;
+    const inner = width - marginLeft - marginRight;
+    const rules = ruleMarks(chart, x, inner);
+    const label = AXIS_NOTE[chart.y.unit] ? `${chart.y.label}, ${AXIS_NOTE[chart.y.unit]}` : chart.y.label;
+    const marginTop = 24 + 15 * rules.rows, marginBottom = 40;
+    const svg = Plot.plot({
+      width, height, marginLeft, marginRight, marginTop, marginBottom,
+      style: { background: "none", color: "var(--ink)", fontSize: "12px" },
+      x: scaleOf(chart.x, x), y: scaleOf(chart.y, y),
+      marks: [
+        ...bandMarks(chart, x, inner),
+        Plot.gridY({ ticks: ticksFor(chart.y, y, 8) ?? 4, stroke: "var(--line)", strokeOpacity: 1 }),
+        Plot.axisY({ ticks: ticksFor(chart.y, y, 8) ?? 4, tickFormat: SHOW[chart.y.unit], tickSize: 0, tickPadding: 8, label: null }),
+        Plot.axisX({ ticks: ticksFor(chart.x, x, Math.floor(inner / 62)) ?? Math.floor(inner / 62), tickFormat: SHOW[chart.x.unit], tickSize: 5, label: chart.x.label, labelAnchor: "right", labelArrow: "right" }),
+        Plot.text([label], { frameAnchor: "top-left", dx: -marginLeft, dy: -marginTop + 5, textAnchor: "start", lineAnchor: "top", fill: "var(--soft)" }),
+        ...rules.marks,
+        ...dataMarks(chart, marks),
+        Plot.tip(marks, Plot.pointer({ x: "x", y: "y", title: (m) => tipText(chart, m), maxRadius: 60, fill: "var(--paper)", stroke: "var(--soft)", fontSize: 12, lineHeight: 1.35 })),
+      ],
+    });
+    svg.setAttribute("aria-hidden", "true");
+    container.replaceChildren(svg);
+  }
+
+  const figures = [...document.querySelectorAll("figure[data-chart]")].filter((f) => f.querySelector(".plot"));
+  const widths = new WeakMap();
+  const observer = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const width = target.clientWidth;
+      if (width === widths.get(target)) continue;
+      widths.set(target, width);
+      draw(target.closest("figure"));
+    }
+  });
+  for (const figure of figures) observer.observe(figure.querySelector(".plot"));
+})();

@@ -1,0 +1,306 @@
+//! A graph as data. The page's script draws it (`assets/report.js` reads exactly these fields),
+//! [`Chart::table`] lists it for whoever cannot see it, and `text::plot` draws it in characters.
+
+use ioscape_model::Interval;
+use ioscape_model::units::{show_rate, show_seconds};
+use serde::{Serialize, Serializer};
+
+use crate::figures;
+
+/// A graph.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Chart {
+    /// Names it within the page.
+    pub(crate) id: String,
+    /// What it shows, in a few words.
+    #[serde(skip)]
+    pub(crate) title: String,
+    /// What it shows, in sentences.
+    #[serde(skip)]
+    pub(crate) caption: String,
+    /// Horizontal axis.
+    pub(crate) x: Axis,
+    /// Vertical axis.
+    pub(crate) y: Axis,
+    /// What is plotted.
+    pub(crate) series: Vec<Series>,
+    /// Shaded stretches of the horizontal axis.
+    pub(crate) bands: Vec<Band>,
+    /// Lines across.
+    pub(crate) rules: Vec<Rule>,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Axis {
+    /// What is along it.
+    pub(crate) label: String,
+    /// How it is divided.
+    pub(crate) scale: Scale,
+    /// How its figures are written.
+    pub(crate) unit: Unit,
+    /// Where it has to end at least, so that graphs can be compared with each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reach: Option<f64>,
+}
+
+/// How an axis is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scale {
+    /// Evenly, from zero where nothing is below it.
+    Linear,
+    /// By powers of two.
+    Log2,
+    /// By powers of ten.
+    Log10,
+}
+
+impl Scale {
+    /// Position of a value along the axis, up to an offset and a factor.
+    pub(crate) fn position(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Log2 => value.log2(),
+            Self::Log10 => value.log10(),
+        }
+    }
+
+    /// The value at a position.
+    pub(crate) fn value(self, position: f64) -> f64 {
+        match self {
+            Self::Linear => position,
+            Self::Log2 => position.exp2(),
+            Self::Log10 => 10f64.powf(position),
+        }
+    }
+}
+
+/// How figures are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unit {
+    /// Sizes in binary units.
+    Bytes,
+    /// Bytes per second.
+    Rate,
+    /// Plain fractions of one.
+    Fraction,
+    /// Differences from one, in percent with a sign.
+    Deviation,
+    /// Things counted.
+    Count,
+    /// Durations.
+    Seconds,
+    /// Bytes per second and byte.
+    RatePerByte,
+}
+
+impl Unit {
+    fn show(self, value: f64) -> String {
+        match self {
+            Self::Bytes => figures::size(value),
+            Self::Rate => show_rate(value),
+            Self::Fraction => format!("{value}"),
+            Self::Deviation => format!("{:+.1} %", value * 100.0),
+            Self::Count => format!("{value:.0}"),
+            Self::Seconds => show_seconds(value),
+            Self::RatePerByte => slope(value),
+        }
+    }
+
+    fn show_mark(self, mark: &Mark) -> String {
+        match self {
+            Self::Rate => figures::rate(&mark.y),
+            _ => self.show(mark.y.mean),
+        }
+    }
+}
+
+/// MB/s per MiB, as bytes per second and byte are too small to read.
+fn slope(rate_per_byte: f64) -> String {
+    let per_mib = rate_per_byte * 1_048_576.0 / 1e6;
+    format!("{per_mib:+.2} MB/s per MiB")
+}
+
+/// A row of marks that belong together.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Series {
+    /// What it is called in the key.
+    pub(crate) name: String,
+    /// Its colour and shape.
+    pub(crate) ink: Ink,
+    /// Whether the marks are joined.
+    pub(crate) joined: bool,
+    /// The marks, from left to right.
+    pub(crate) marks: Vec<Mark>,
+}
+
+/// A colour and a shape, by what they stand for. The page and the terminal choose the shades.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ink {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Reads and writes.
+    Mixed,
+    /// Points that model what lies between.
+    Fill,
+    /// Canaries.
+    Canary,
+    /// Everything else.
+    Plain,
+}
+
+impl Ink {
+    /// Its name, which is a class of the style sheet.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Mixed => "mixed",
+            Self::Fill => "fill",
+            Self::Canary => "canary",
+            Self::Plain => "plain",
+        }
+    }
+}
+
+/// One measured figure.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    /// Where.
+    pub(crate) x: f64,
+    /// How much; an interval without width is not drawn.
+    pub(crate) y: Interval,
+    /// What else there is to say.
+    pub(crate) note: String,
+}
+
+impl Serialize for Mark {
+    /// `[x, mean, low, high, note]`, with five digits: more than anybody sees, half the size.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Interval { mean, low, high } = self.y;
+        (short(self.x), short(mean), short(low), short(high), &self.note).serialize(serializer)
+    }
+}
+
+/// Null, for the page's script, where it is no number.
+fn short(value: f64) -> Option<f64> {
+    if value == 0.0 || !value.is_finite() {
+        return value.is_finite().then_some(value);
+    }
+    format!("{value:.4e}").parse().ok()
+}
+
+/// A shaded stretch.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Band {
+    /// From here.
+    pub(crate) from: f64,
+    /// To here.
+    pub(crate) to: f64,
+    /// What it is called; may be empty.
+    pub(crate) name: String,
+    /// What it is.
+    pub(crate) kind: BandKind,
+}
+
+/// What a band is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BandKind {
+    /// A region.
+    Region,
+    /// Where 75 % of the maximum is reached.
+    Good,
+    /// The interval of a border's capacity.
+    Doubt,
+}
+
+/// A line across the graph.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Rule {
+    /// Where.
+    pub(crate) at: f64,
+    /// What it is called; may be empty.
+    pub(crate) name: String,
+    /// What it is.
+    pub(crate) kind: RuleKind,
+    /// Its colour.
+    pub(crate) ink: Ink,
+}
+
+/// What a line is. All stand upright but `Level`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RuleKind {
+    /// Where a border starts to hurt.
+    Onset,
+    /// The size of the cache behind a border.
+    Capacity,
+    /// The focal point.
+    Focal,
+    /// A height.
+    Level,
+}
+
+/// A table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    /// Names of the columns.
+    pub(crate) head: Vec<String>,
+    /// Cells, row by row.
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl Chart {
+    /// Every mark in words.
+    pub(crate) fn table(&self) -> Table {
+        let named = self.series.len() > 1;
+        let noted = self.series.iter().flat_map(|s| &s.marks).any(|mark| !mark.note.is_empty());
+        let mut head = vec![self.x.label.clone(), self.y.label.clone()];
+        if named {
+            head.insert(0, "curve".to_owned());
+        }
+        if noted {
+            head.push("more".to_owned());
+        }
+        let mut rows = Vec::new();
+        for series in &self.series {
+            for mark in &series.marks {
+                let mut row = vec![self.x.unit.show(mark.x), self.y.unit.show_mark(mark)];
+                if named {
+                    row.insert(0, series.name.clone());
+                }
+                if noted {
+                    row.push(mark.note.clone());
+                }
+                rows.push(row);
+            }
+        }
+        Table { head, rows }
+    }
+
+    /// Whether there is anything to draw.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.series.iter().all(|series| series.marks.is_empty())
+    }
+}
+
+/// The axis that most graphs share.
+pub(crate) fn throughput_axis(scale: Scale) -> Axis {
+    Axis { label: "throughput".to_owned(), scale, unit: Unit::Rate, reach: None }
+}
+
+/// The axis of the landscape.
+pub(crate) fn unique_bytes_axis() -> Axis {
+    Axis { label: "unique_bytes".to_owned(), scale: Scale::Log2, unit: Unit::Bytes, reach: None }
+}
+
+/// `8 MiB to 190 MiB`.
+pub(crate) fn stretch(from_bytes: f64, to_bytes: f64) -> String {
+    format!("{} to {}", figures::size(from_bytes), figures::size(to_bytes))
+}

@@ -1,0 +1,92 @@
+//! The doubts, as visible as the findings: those about the run, and those about single figures
+//! gathered by what they are about.
+
+use std::collections::BTreeMap;
+
+use ioscape_model::{Code, Record, Severity, Warning};
+
+use crate::sample::Samples;
+
+/// A doubt as it is shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Doubt {
+    pub(crate) severity: Severity,
+    /// `not steady`.
+    pub(crate) title: String,
+    /// What was seen.
+    pub(crate) text: String,
+    /// What to do about it; may be empty.
+    pub(crate) remedy: String,
+}
+
+impl Doubt {
+    /// `note`, `warning`, `serious`.
+    pub(crate) fn severity_name(&self) -> &'static str {
+        match self.severity {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Serious => "serious",
+        }
+    }
+
+    fn about(warning: &Warning, text: String) -> Self {
+        Self {
+            severity: warning.severity,
+            title: title(warning.code),
+            text,
+            remedy: warning.remedy.clone(),
+        }
+    }
+}
+
+/// All doubts, the gravest first.
+pub(crate) fn doubts(record: &Record, samples: &Samples<'_>) -> Vec<Doubt> {
+    let mut all: Vec<Doubt> =
+        record.warnings.iter().map(|w| Doubt::about(w, w.text.clone())).collect();
+    // By (severity, code), because remedies go with codes; the first text stands for the others.
+    let mut groups: BTreeMap<(Severity, String), Vec<&Warning>> = BTreeMap::new();
+    for warning in samples.estimates.iter().flat_map(|estimate| &estimate.warnings) {
+        groups.entry((warning.severity, title(warning.code))).or_default().push(warning);
+    }
+    let kind = if samples.pooled { "workloads" } else { "visits" };
+    let total = samples.estimates.len();
+    for group in groups.values() {
+        let text = match group.as_slice() {
+            [only] => only.text.clone(),
+            many => format!("{} of {total} {kind}, for example: {}", many.len(), many[0].text),
+        };
+        all.push(Doubt::about(group[0], text));
+    }
+    all.sort_by_key(|doubt| std::cmp::Reverse(doubt.severity));
+    all
+}
+
+/// What the record lacks: a reader has to know it before anything else.
+pub(crate) fn gaps(record: &Record, samples: &Samples<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    if record.points.is_empty() && record.estimates.is_empty() {
+        all.push("Nothing has been measured yet: the record holds no point.".to_owned());
+    } else if !samples.pooled {
+        all.push(
+            "No map was closed: the figures are single visits, with intervals from within each."
+                .to_owned(),
+        );
+    }
+    if record.map.as_ref().is_some_and(|map| map.provisional) {
+        all.push("The map is provisional: more was to be measured.".to_owned());
+    }
+    if record.end.is_none() {
+        all.push(
+            "The record has no last line: the run was killed, or it was still going.".to_owned(),
+        );
+    }
+    all
+}
+
+/// The code in words, as it stands in the record.
+fn title(code: Code) -> String {
+    match serde_json::to_value(code) {
+        Ok(serde_json::Value::String(name)) => name.replace('_', " "),
+        _ => String::new(),
+    }
+}

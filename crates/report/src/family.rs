@@ -1,0 +1,377 @@
+//! A region's family of graphs: throughput over each parameter with the others at the focal
+//! vector (Chen and Patterson 1994, section 6), and what each parameter brings.
+
+use ioscape_model::units::show_seconds;
+use ioscape_model::{Estimate, Region, Workload};
+
+use crate::chart::{
+    Axis, Band, BandKind, Chart, Ink, Mark, Rule, RuleKind, Scale, Series, Table, Unit,
+    throughput_axis,
+};
+use crate::figures;
+use crate::sample::Samples;
+
+/// The range that reaches this share of the maximum is shaded (the paper's section 7).
+const GOOD_FRACTION: f64 = 0.75;
+/// Two values of a parameter closer than this are the same focal value: sizes are rounded to the
+/// alignment on their way to the device.
+const SAME_WITHIN: f64 = 0.01;
+
+/// A parameter that a graph runs along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parameter {
+    SizeMean,
+    ReadFrac,
+    SeqFrac,
+    ProcessNum,
+}
+
+impl Parameter {
+    /// In the order of the paper's figures.
+    pub(crate) const ALL: [Self; 4] =
+        [Self::SizeMean, Self::ReadFrac, Self::ProcessNum, Self::SeqFrac];
+
+    /// Its key.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::SizeMean => "size_mean",
+            Self::ReadFrac => "read_frac",
+            Self::SeqFrac => "seq_frac",
+            Self::ProcessNum => "process_num",
+        }
+    }
+
+    fn of(self, work: &Workload) -> f64 {
+        match self {
+            Self::SizeMean => work.size_mean as f64,
+            Self::ReadFrac => work.read_frac,
+            Self::SeqFrac => work.seq_frac,
+            Self::ProcessNum => f64::from(work.process_num),
+        }
+    }
+
+    fn set_to(self, work: &mut Workload, other: &Workload) {
+        match self {
+            Self::SizeMean => {
+                work.size_mean = other.size_mean;
+                work.align = other.align;
+            }
+            Self::ReadFrac => work.read_frac = other.read_frac,
+            Self::SeqFrac => work.seq_frac = other.seq_frac,
+            Self::ProcessNum => work.process_num = other.process_num,
+        }
+    }
+
+    fn axis(self) -> Axis {
+        let (scale, unit) = match self {
+            Self::SizeMean => (Scale::Log2, Unit::Bytes),
+            Self::ReadFrac | Self::SeqFrac => (Scale::Linear, Unit::Fraction),
+            Self::ProcessNum => (Scale::Log2, Unit::Count),
+        };
+        Axis { label: self.key().to_owned(), scale, unit, reach: None }
+    }
+}
+
+/// One graph.
+pub(crate) struct Graph<'a> {
+    pub(crate) parameter: Parameter,
+    /// By the parameter.
+    pub(crate) estimates: Vec<&'a Estimate>,
+}
+
+/// A region with what was measured in it.
+pub(crate) struct Family<'a> {
+    pub(crate) region: &'a Region,
+    pub(crate) graphs: Vec<Graph<'a>>,
+}
+
+impl<'a> Family<'a> {
+    /// Picks a region's family out of the estimates.
+    pub(crate) fn of(region: &'a Region, samples: &'a Samples<'_>) -> Self {
+        let graph = |parameter: Parameter| {
+            let mut estimates: Vec<&Estimate> = samples
+                .estimates
+                .iter()
+                .filter(|estimate| on_graph(&estimate.workload, &region.focal, parameter))
+                .collect();
+            estimates
+                .sort_by(|a, b| parameter.of(&a.workload).total_cmp(&parameter.of(&b.workload)));
+            Graph { parameter, estimates }
+        };
+        Self { region, graphs: Parameter::ALL.into_iter().map(graph).collect() }
+    }
+
+    /// The graph of a parameter.
+    pub(crate) fn graph(&self, parameter: Parameter) -> Option<&Graph<'a>> {
+        self.graphs.iter().find(|graph| graph.parameter == parameter)
+    }
+
+    /// The focal vector itself, where it was measured.
+    pub(crate) fn focal(&self) -> Option<&'a Estimate> {
+        let mut all = self.graphs.iter().flat_map(|graph| &graph.estimates);
+        all.find(|estimate| {
+            let work = &estimate.workload;
+            Parameter::ALL.iter().all(|p| same(p.of(work), p.of(&self.region.focal)))
+        })
+        .copied()
+    }
+
+    /// The highest end of an interval: all graphs of a family have the same vertical axis.
+    fn top(&self) -> Option<f64> {
+        let all = self.graphs.iter().flat_map(|graph| &graph.estimates);
+        all.map(|e| e.throughput_bytes_per_s.mean.max(e.throughput_bytes_per_s.high))
+            .filter(|top| top.is_finite())
+            .reduce(f64::max)
+    }
+
+    /// The graphs.
+    pub(crate) fn charts(&self, region_index: usize) -> Vec<Chart> {
+        let top = self.top();
+        self.graphs
+            .iter()
+            .map(|graph| {
+                let mut chart = graph.chart(&self.region.focal);
+                chart.id = format!("region-{}-{}", region_index + 1, graph.parameter.key());
+                chart.y.reach = top;
+                chart
+            })
+            .collect()
+    }
+
+    /// What one step away from the focal vector brings.
+    pub(crate) fn steps(&self) -> Table {
+        let focal = self.focal();
+        let mut rows = Vec::new();
+        if let Some(focal) = focal {
+            rows.push(step_row("the focal vector", focal, None));
+        }
+        for graph in &self.graphs {
+            let ends = [graph.estimates.first(), graph.estimates.last()];
+            for (estimate, end) in ends.into_iter().flatten().zip(["smallest", "largest"]) {
+                let here = graph.parameter.of(&estimate.workload);
+                if !same(here, graph.parameter.of(&self.region.focal)) {
+                    rows.push(step_row(&words(graph.parameter, here, end), estimate, focal));
+                }
+            }
+        }
+        let head =
+            ["", "throughput", "against focal", "requests", "mean response", "p99", "cached"];
+        Table { head: head.map(str::to_owned).to_vec(), rows }
+    }
+}
+
+fn words(parameter: Parameter, value: f64, end: &str) -> String {
+    match parameter {
+        Parameter::SizeMean => format!("{end} requests, {}", figures::size(value)),
+        Parameter::ReadFrac if value >= 1.0 => "reads only".to_owned(),
+        Parameter::ReadFrac if value <= 0.0 => "writes only".to_owned(),
+        Parameter::ReadFrac => format!("{} reads", figures::percent(value)),
+        Parameter::SeqFrac if value >= 1.0 => "all sequential".to_owned(),
+        Parameter::SeqFrac if value <= 0.0 => "all at random".to_owned(),
+        Parameter::SeqFrac => format!("{} sequential", figures::percent(value)),
+        Parameter::ProcessNum if value <= 1.0 => "1 process".to_owned(),
+        Parameter::ProcessNum => format!("{value:.0} processes"),
+    }
+}
+
+fn step_row(name: &str, estimate: &Estimate, focal: Option<&Estimate>) -> Vec<String> {
+    let mean = estimate.throughput_bytes_per_s.mean;
+    let ratio = focal.map(|focal| mean / focal.throughput_bytes_per_s.mean);
+    vec![
+        name.to_owned(),
+        figures::rate(&estimate.throughput_bytes_per_s),
+        ratio.filter(|r| r.is_finite()).map_or_else(String::new, |r| format!("× {r:.2}")),
+        figures::per_second(&estimate.ops_per_s),
+        show_seconds(estimate.response_time_s.mean),
+        show_seconds(estimate.response_time_s.p99),
+        figures::percent_or_unknown(estimate.hit_fraction),
+    ]
+}
+
+/// Whether a workload has the focal vector in everything but one parameter.
+fn on_graph(work: &Workload, focal: &Workload, parameter: Parameter) -> bool {
+    let same_data = same(work.unique_bytes as f64, focal.unique_bytes as f64);
+    let others = Parameter::ALL.iter().filter(|other| **other != parameter);
+    let same_others = others.clone().all(|p| same(p.of(work), p.of(focal)));
+    // What remains once the compared parameters are made equal are the keys without a graph.
+    let mut rest = work.clone();
+    rest.unique_bytes = focal.unique_bytes;
+    for p in Parameter::ALL {
+        p.set_to(&mut rest, focal);
+    }
+    same_data && same_others && rest == *focal
+}
+
+fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() <= SAME_WITHIN * a.abs().max(b.abs())
+}
+
+impl Graph<'_> {
+    /// Stretches of the axis where straight lines between the means reach [`GOOD_FRACTION`] of
+    /// the highest.
+    fn good_stretches(&self) -> Vec<(f64, f64)> {
+        let scale = self.parameter.axis().scale;
+        let threshold = GOOD_FRACTION * self.highest();
+        let mut stretches: Vec<(f64, f64)> = Vec::new();
+        for pair in self.estimates.windows(2) {
+            let [x0, x1] = [0, 1].map(|i| scale.position(self.parameter.of(&pair[i].workload)));
+            let [y0, y1] = [0, 1].map(|i| pair[i].throughput_bytes_per_s.mean - threshold);
+            if y0 < 0.0 && y1 < 0.0 {
+                continue;
+            }
+            let crossing = x0 + (x1 - x0) * y0 / (y0 - y1);
+            let from = scale.value(if y0 < 0.0 { crossing } else { x0 });
+            let to = scale.value(if y1 < 0.0 { crossing } else { x1 });
+            match stretches.last_mut() {
+                Some(last) if y0 >= 0.0 => last.1 = to,
+                _ => stretches.push((from, to)),
+            }
+        }
+        stretches
+    }
+
+    fn highest(&self) -> f64 {
+        self.estimates.iter().map(|e| e.throughput_bytes_per_s.mean).fold(0.0, f64::max)
+    }
+
+    /// The measured values around the best that reach [`GOOD_FRACTION`] of it: `all`, `8`,
+    /// `16 KiB to 256 KiB`. Both ends were measured: nothing is said about what lies beyond.
+    pub(crate) fn good_words(&self) -> Option<String> {
+        if self.estimates.len() < 2 {
+            return None;
+        }
+        let threshold = GOOD_FRACTION * self.highest();
+        let good = |i: &usize| self.estimates[*i].throughput_bytes_per_s.mean >= threshold;
+        let count = self.estimates.len();
+        let best = (0..count).max_by(|a, b| {
+            let mean = |i: &usize| self.estimates[*i].throughput_bytes_per_s.mean;
+            mean(a).total_cmp(&mean(b))
+        })?;
+        let first = (0..=best).rev().take_while(good).last()?;
+        let last = (best..count).take_while(good).last()?;
+        let show = |i: usize| {
+            let value = self.parameter.of(&self.estimates[i].workload);
+            match self.parameter {
+                Parameter::SizeMean => figures::size(value),
+                Parameter::ProcessNum => format!("{value:.0}"),
+                _ => format!("{value}"),
+            }
+        };
+        Some(match last - first + 1 {
+            all if all == count => "all".to_owned(),
+            1 => show(best),
+            _ => format!("{} to {}", show(first), show(last)),
+        })
+    }
+
+    fn chart(&self, focal: &Workload) -> Chart {
+        let marks = self.estimates.iter().map(|estimate| Mark {
+            x: self.parameter.of(&estimate.workload),
+            y: estimate.throughput_bytes_per_s,
+            note: estimate
+                .hit_fraction
+                .map_or_else(String::new, |hit| format!("{} cached", figures::percent(hit))),
+        });
+        let bands = self.good_stretches().into_iter().map(|(from, to)| Band {
+            from,
+            to,
+            name: String::new(),
+            kind: BandKind::Good,
+        });
+        Chart {
+            id: String::new(),
+            title: format!("over {}", self.parameter.key()),
+            caption: self.caption(),
+            x: self.parameter.axis(),
+            y: throughput_axis(Scale::Linear),
+            series: vec![Series {
+                name: "measured".to_owned(),
+                ink: Ink::Mixed,
+                joined: true,
+                marks: marks.collect(),
+            }],
+            bands: bands.collect(),
+            rules: vec![Rule {
+                at: self.parameter.of(focal),
+                name: "focal".to_owned(),
+                kind: RuleKind::Focal,
+                ink: Ink::Plain,
+            }],
+        }
+    }
+
+    fn caption(&self) -> String {
+        let Some(good) = self.good_words() else {
+            return "Too few points for a graph.".to_owned();
+        };
+        let highest = ioscape_model::units::show_rate(self.highest());
+        let lowest =
+            self.estimates.iter().map(|e| e.throughput_bytes_per_s.mean).fold(f64::MAX, f64::min);
+        let range = if lowest >= GOOD_FRACTION * self.highest() {
+            "everywhere".to_owned()
+        } else {
+            format!("at {good}")
+        };
+        format!("Highest {highest}; 75 % of it {range}.")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ioscape_model::{Interval, ResponseTime};
+
+    fn estimate(work: Workload, rate: f64) -> Estimate {
+        Estimate {
+            workload: work,
+            visits: 3,
+            throughput_bytes_per_s: Interval::exact(rate),
+            durable_bytes_per_s: None,
+            ops_per_s: Interval::exact(1.0),
+            response_time_s: ResponseTime::default(),
+            hit_fraction: None,
+            steady: true,
+            warnings: vec![],
+            revision: 0,
+        }
+    }
+
+    fn check_good(rates: &[f64], words: &str, stretches: &[(f64, f64)]) {
+        let estimates: Vec<Estimate> = rates
+            .iter()
+            .enumerate()
+            .map(|(i, rate)| {
+                estimate(Workload { size_mean: 4096 << i, ..Workload::default() }, *rate)
+            })
+            .collect();
+        let graph = Graph { parameter: Parameter::SizeMean, estimates: estimates.iter().collect() };
+        assert_eq!(graph.good_words().as_deref(), Some(words), "{rates:?}");
+        assert_eq!(graph.good_stretches(), stretches, "{rates:?}");
+    }
+
+    #[test]
+    fn the_good_range_is_where_three_quarters_of_the_maximum_are_reached() {
+        check_good(&[50.0, 100.0, 100.0], "8 KiB to 16 KiB", &[(4096.0 * 2f64.sqrt(), 16384.0)]);
+        check_good(&[100.0, 100.0, 50.0], "4 KiB to 8 KiB", &[(4096.0, 8192.0 * 2f64.sqrt())]);
+        check_good(&[90.0, 100.0, 80.0], "all", &[(4096.0, 16384.0)]);
+        // Two hills: both are shaded, the words speak of the higher one.
+        let shaded = [(4096.0, 4096.0 * 2f64.sqrt()), (8192.0 * 2f64.sqrt(), 16384.0)];
+        check_good(&[100.0, 50.0, 100.0], "16 KiB", &shaded);
+    }
+
+    #[test]
+    fn a_graph_holds_the_focal_vector_in_all_but_one_parameter() {
+        let focal = Workload::default();
+        let on = |work: &Workload, p| on_graph(work, &focal, p);
+        assert!(on(&focal, Parameter::SizeMean));
+        let larger = Workload { size_mean: 1 << 20, ..focal.clone() };
+        assert!(on(&larger, Parameter::SizeMean));
+        assert!(!on(&larger, Parameter::ReadFrac));
+        let nearly = Workload { read_frac: 0.502, size_mean: 65536, ..focal.clone() };
+        assert!(on(&nearly, Parameter::SizeMean));
+        let elsewhere = Workload { unique_bytes: 1 << 30, ..focal.clone() };
+        assert!(!on(&elsewhere, Parameter::SizeMean));
+        let deeper = Workload { depth: 4, ..focal.clone() };
+        assert!(!on(&deeper, Parameter::SizeMean));
+    }
+}

@@ -1,0 +1,135 @@
+//! Figures as people read them: with unit and interval, and no digit that is not known.
+
+use ioscape_model::Interval;
+use ioscape_model::units::{show_bytes, three_digits};
+
+const RATE_UNITS: [&str; 5] = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
+const BYTE_UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/// What stands where a figure is unknown.
+pub(crate) const UNKNOWN: &str = "–";
+
+/// `1.91 GB/s (1.87–1.95)`.
+pub(crate) fn rate(interval: &Interval) -> String {
+    with_interval(interval, 1000.0, &RATE_UNITS)
+}
+
+/// `244 MiB (238–251)`.
+pub(crate) fn bytes(interval: &Interval) -> String {
+    with_interval(interval, 1024.0, &BYTE_UNITS)
+}
+
+/// `12300 /s (12100–12500)`.
+pub(crate) fn per_second(interval: &Interval) -> String {
+    with_interval(interval, f64::INFINITY, &["/s"])
+}
+
+/// A size that somebody chose: `64 KiB` where it is whole, three digits otherwise.
+pub(crate) fn size(bytes: f64) -> String {
+    let mut scaled = bytes;
+    let mut unit = 0;
+    while scaled >= 1024.0 && unit + 1 < BYTE_UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    if (scaled - scaled.round()).abs() < 0.001 * scaled && scaled < 1000.0 {
+        return format!("{scaled:.0} {}", BYTE_UNITS[unit]);
+    }
+    show_bytes(bytes)
+}
+
+/// `97 %`; one digit more next to the ends, where it tells something.
+pub(crate) fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    let near_end = (percent > 0.0 && percent < 10.0) || (percent > 98.0 && percent < 99.95);
+    if near_end { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// The same where it may be unknown.
+pub(crate) fn percent_or_unknown(fraction: Option<f64>) -> String {
+    fraction.map_or_else(|| UNKNOWN.to_owned(), percent)
+}
+
+/// `1 point`, `2 points`.
+pub(crate) fn count(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// The figure rounded to where its interval begins to say something: the last digit shown is at
+/// least a twentieth and less than a half of the interval's half-width, and there are never more
+/// than three digits.
+fn with_interval(interval: &Interval, base: f64, units: &[&str]) -> String {
+    let Interval { mean, low, high } = *interval;
+    if !mean.is_finite() {
+        return UNKNOWN.to_owned();
+    }
+    let mut unit = 0;
+    let mut factor = 1.0;
+    while mean / factor >= base * 0.9995 && unit + 1 < units.len() {
+        factor *= base;
+        unit += 1;
+    }
+    let half_width = (high - low) / 2.0 / factor;
+    let known = half_width.is_finite() && half_width > 0.0 && mean > 0.0;
+    if !known {
+        return format!("{} {}", three_digits(mean / factor), units[unit]);
+    }
+    let magnitude = decade(mean / factor);
+    let place = decade(half_width / 2.0).clamp(magnitude - 2, magnitude);
+    let show = |value: f64| rounded(value.max(0.0) / factor, place);
+    format!("{} {} ({}–{})", show(mean), units[unit], show(low), show(high))
+}
+
+fn decade(value: f64) -> i32 {
+    value.log10().floor() as i32
+}
+
+fn rounded(value: f64, place: i32) -> String {
+    let step = 10f64.powi(place);
+    let decimals = usize::try_from(-place).unwrap_or(0);
+    format!("{:.decimals$}", (value / step).round() * step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(mean: f64, low: f64, high: f64) -> Interval {
+        Interval { mean, low, high }
+    }
+
+    #[test]
+    fn digits_end_where_the_interval_begins() {
+        for (figure, shown) in [
+            (interval(1.9123e9, 1.87e9, 1.95e9), "1.91 GB/s (1.87–1.95)"),
+            (interval(1.9123e9, 1.4e9, 2.4e9), "1.9 GB/s (1.4–2.4)"),
+            (interval(412.3e6, 372.3e6, 452.3e6), "410 MB/s (370–450)"),
+            (interval(412.3e6, 411.9e6, 412.6e6), "412 MB/s (412–413)"),
+            (interval(5.0e6, -20.0e6, 30.0e6), "5 MB/s (0–30)"),
+            (interval(17.0e6, 17.0e6, 17.0e6), "17.0 MB/s"),
+            (interval(f64::NAN, 0.0, 0.0), "–"),
+            (interval(0.0, 0.0, 0.0), "0.00 B/s"),
+        ] {
+            assert_eq!(rate(&figure), shown);
+        }
+        assert_eq!(bytes(&interval(255_852_544.0, 249e6, 262e6)), "244 MiB (237–250)");
+        assert_eq!(per_second(&interval(12_345.0, 12_100.0, 12_600.0)), "12300 /s (12100–12600)");
+    }
+
+    #[test]
+    fn chosen_sizes_have_no_decimals() {
+        assert_eq!(size(65_536.0), "64 KiB");
+        assert_eq!(size(8.0 * 1_048_576.0), "8 MiB");
+        assert_eq!(size(50_000_000.0), "47.7 MiB");
+        assert_eq!(size(0.0), "0 B");
+    }
+
+    #[test]
+    fn fractions_show_a_digit_more_near_their_ends() {
+        assert_eq!(percent(0.5), "50 %");
+        assert_eq!(percent(0.034), "3.4 %");
+        assert_eq!(percent(0.993), "99.3 %");
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(0.0), "0 %");
+    }
+}

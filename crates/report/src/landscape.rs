@@ -1,0 +1,262 @@
+//! The landscape: throughput over `unique_bytes`, read-only, write-only and mixed, with borders
+//! and regions; and its slope (Chen and Patterson 1994, Fig. 6).
+
+use std::collections::BTreeMap;
+
+use ioscape_model::{Border, Curve, Estimate, Interval, Record, Workload};
+
+use crate::chart::{
+    Axis, Band, BandKind, Chart, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, stretch,
+    throughput_axis, unique_bytes_axis,
+};
+use crate::figures;
+use crate::sample::Samples;
+
+/// Fewer different values of `unique_bytes` make no curve.
+const CURVE_VALUES_MIN: usize = 3;
+
+/// Estimates that differ in nothing but `unique_bytes`.
+pub(crate) struct UniqueCurve<'a> {
+    /// What is read and written.
+    pub(crate) ink: Ink,
+    /// By `unique_bytes`.
+    pub(crate) estimates: Vec<&'a Estimate>,
+}
+
+/// Reads, writes or both.
+fn ink_of(work: &Workload) -> Ink {
+    match work.read_frac {
+        r if r >= 1.0 => Ink::Read,
+        r if r <= 0.0 => Ink::Write,
+        _ => Ink::Mixed,
+    }
+}
+
+/// The fullest curve of each kind: read-only, write-only, mixed. Where two are equally full the
+/// one that comes first by its parameters is taken, so that the choice is stable.
+pub(crate) fn curves<'a>(samples: &'a Samples<'_>) -> Vec<UniqueCurve<'a>> {
+    let mut groups: BTreeMap<String, Vec<&Estimate>> = BTreeMap::new();
+    for estimate in samples.estimates.iter() {
+        let rest = Workload { unique_bytes: 0, ..estimate.workload.clone() };
+        groups.entry(rest.literal()).or_default().push(estimate);
+    }
+    for group in groups.values_mut() {
+        group.sort_by_key(|estimate| estimate.workload.unique_bytes);
+    }
+    let fullest = |ink: Ink| {
+        let of_kind = groups.values().filter(|group| ink_of(&group[0].workload) == ink);
+        let best = of_kind.rev().max_by_key(|group| values(group))?;
+        (values(best) >= CURVE_VALUES_MIN).then(|| UniqueCurve { ink, estimates: best.clone() })
+    };
+    [Ink::Read, Ink::Write, Ink::Mixed].into_iter().filter_map(fullest).collect()
+}
+
+fn values(group: &[&Estimate]) -> usize {
+    group.chunk_by(|a, b| a.workload.unique_bytes == b.workload.unique_bytes).count()
+}
+
+impl UniqueCurve<'_> {
+    /// `reads only`, `writes only`, `50 % reads`.
+    pub(crate) fn name(&self) -> String {
+        match self.ink {
+            Ink::Read => "reads only".to_owned(),
+            Ink::Write => "writes only".to_owned(),
+            _ => format!("{} reads", figures::percent(self.estimates[0].workload.read_frac)),
+        }
+    }
+
+    /// What is held fixed along it: `16 KiB requests, 50 % sequential, 1 process`.
+    fn rest(&self) -> String {
+        let work = &self.estimates[0].workload;
+        let sequential = match work.seq_frac {
+            s if s <= 0.0 => "at random".to_owned(),
+            s if s >= 1.0 => "sequential".to_owned(),
+            s => format!("{} sequential", figures::percent(s)),
+        };
+        let processes = match work.process_num {
+            1 => "1 process".to_owned(),
+            n => format!("{n} processes"),
+        };
+        format!("{} requests, {sequential}, {processes}", figures::size(work.size_mean as f64))
+    }
+}
+
+/// The landscape.
+pub(crate) fn chart(record: &Record, samples: &Samples<'_>) -> Chart {
+    let curves = curves(samples);
+    let series = curves.iter().map(|curve| Series {
+        name: curve.name(),
+        ink: curve.ink,
+        joined: true,
+        marks: curve.estimates.iter().map(|estimate| mark(estimate)).collect(),
+    });
+    Chart {
+        id: "landscape".to_owned(),
+        title: "Throughput over the amount of data touched".to_owned(),
+        caption: caption(record, samples, &curves),
+        x: unique_bytes_axis(),
+        y: throughput_axis(Scale::Log10),
+        series: series.collect(),
+        bands: bands(record),
+        rules: record.borders.iter().flat_map(rules).collect(),
+    }
+}
+
+fn mark(estimate: &Estimate) -> Mark {
+    let visits = figures::count(estimate.visits as usize, "visit");
+    let note = match estimate.hit_fraction {
+        Some(hit) => format!("{} cached, {visits}", figures::percent(hit)),
+        None => visits,
+    };
+    Mark { x: estimate.workload.unique_bytes as f64, y: estimate.throughput_bytes_per_s, note }
+}
+
+fn caption(record: &Record, samples: &Samples<'_>, curves: &[UniqueCurve<'_>]) -> String {
+    let Some(first) = curves.first() else {
+        return "No curve has three points yet.".to_owned();
+    };
+    let held = if curves.iter().all(|curve| curve.rest() == first.rest()) {
+        format!("Held fixed: {}.", first.rest())
+    } else {
+        let each: Vec<String> =
+            curves.iter().map(|curve| format!("{} – {}", curve.name(), curve.rest())).collect();
+        format!("Held fixed: {}.", each.join("; "))
+    };
+    let borders = if record.borders.is_empty() {
+        "No border was found in this range."
+    } else {
+        "Dotted lines: throughput starts to fall; solid lines: the size of the cache behind it, \
+         with its interval."
+    };
+    let bars = samples.interval_words();
+    format!("{held} {borders} Bars: {bars}. Both axes are logarithmic.")
+}
+
+/// `read border: throughput starts to fall at 227 MiB, the cache behind it holds 244 MiB (238–251)`,
+/// and how that is known.
+pub(crate) fn border_words(border: &Border) -> String {
+    format!(
+        "{}: throughput starts to fall at {}, the cache behind it holds {} (found by {}, time per \
+         request grows {}-fold)",
+        border_name(border),
+        ioscape_model::units::show_bytes(border.unique_bytes.onset),
+        figures::bytes(&capacity(border)),
+        border.found_by,
+        ioscape_model::units::three_digits(border.step),
+    )
+}
+
+/// `read border`.
+pub(crate) fn border_name(border: &Border) -> &'static str {
+    match border.curve {
+        Curve::Read => "read border",
+        Curve::Write => "write border",
+        Curve::Mixed => "border",
+    }
+}
+
+/// Capacity with its interval.
+pub(crate) fn capacity(border: &Border) -> Interval {
+    let at = border.unique_bytes;
+    Interval { mean: at.capacity, low: at.low, high: at.high }
+}
+
+fn rules(border: &Border) -> [Rule; 2] {
+    let ink = match border.curve {
+        Curve::Read => Ink::Read,
+        Curve::Write => Ink::Write,
+        Curve::Mixed => Ink::Plain,
+    };
+    let name = format!(
+        "{} {}",
+        border_name(border),
+        ioscape_model::units::show_bytes(border.unique_bytes.capacity)
+    );
+    let onset =
+        Rule { at: border.unique_bytes.onset, name: String::new(), kind: RuleKind::Onset, ink };
+    [onset, Rule { at: border.unique_bytes.capacity, name, kind: RuleKind::Capacity, ink }]
+}
+
+fn bands(record: &Record) -> Vec<Band> {
+    let regions = record.regions.iter().map(|region| Band {
+        from: region.unique_bytes.from,
+        to: region.unique_bytes.to,
+        name: region.name.clone(),
+        kind: BandKind::Region,
+    });
+    let doubts = record.borders.iter().map(|border| Band {
+        from: border.unique_bytes.low,
+        to: border.unique_bytes.high,
+        name: String::new(),
+        kind: BandKind::Doubt,
+    });
+    regions.chain(doubts).collect()
+}
+
+/// Change of throughput per byte of `unique_bytes`, between neighbours of each curve, with the
+/// average of the fullest: the picture behind the paper's rule that a border lies where the slope
+/// is below its average (section 8).
+pub(crate) fn slope_chart(samples: &Samples<'_>) -> Chart {
+    let curves = curves(samples);
+    let series: Vec<Series> = curves
+        .iter()
+        .map(|curve| Series {
+            name: curve.name(),
+            ink: curve.ink,
+            joined: true,
+            marks: slopes(&curve.estimates),
+        })
+        .collect();
+    let reference = curves.iter().max_by_key(|curve| values(&curve.estimates));
+    let average = reference.and_then(|curve| {
+        let (first, last) = (curve.estimates.first()?, curve.estimates.last()?);
+        Some((curve, slope(first, last)?))
+    });
+    let caption = match &average {
+        None => "No curve has three points yet.".to_owned(),
+        Some((curve, value)) => format!(
+            "Change of throughput per MiB of data, between neighbouring points. The level line is \
+             the average slope of {} from end to end, {:.2} MB/s per MiB; a curve below it is on \
+             its way down from one plateau to the next.",
+            curve.name(),
+            value * 1_048_576.0 / 1e6
+        ),
+    };
+    let rules = average.iter().map(|(curve, value)| Rule {
+        at: *value,
+        name: "average".to_owned(),
+        kind: RuleKind::Level,
+        ink: curve.ink,
+    });
+    Chart {
+        id: "slope".to_owned(),
+        title: "Where the curves fall".to_owned(),
+        caption,
+        x: unique_bytes_axis(),
+        y: Axis {
+            label: "slope".to_owned(),
+            scale: Scale::Linear,
+            unit: Unit::RatePerByte,
+            reach: None,
+        },
+        rules: rules.collect(),
+        bands: vec![],
+        series,
+    }
+}
+
+fn slopes(estimates: &[&Estimate]) -> Vec<Mark> {
+    let mark = |pair: &[&Estimate]| {
+        let (a, b) = (pair[0].workload.unique_bytes as f64, pair[1].workload.unique_bytes as f64);
+        let value = slope(pair[0], pair[1])?;
+        Some(Mark { x: (a * b).sqrt(), y: Interval::exact(value), note: stretch(a, b) })
+    };
+    estimates.windows(2).filter_map(mark).collect()
+}
+
+/// Bytes per second and byte.
+fn slope(a: &Estimate, b: &Estimate) -> Option<f64> {
+    let run = b.workload.unique_bytes as f64 - a.workload.unique_bytes as f64;
+    let rise = b.throughput_bytes_per_s.mean - a.throughput_bytes_per_s.mean;
+    (run > 0.0).then(|| rise / run)
+}

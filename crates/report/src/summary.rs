@@ -1,0 +1,84 @@
+//! The table of regions, the same on the page and in the terminal.
+
+use ioscape_model::Record;
+
+use crate::chart::{Ink, stretch};
+use crate::family::{Family, Parameter};
+use crate::figures::{self, UNKNOWN};
+use crate::landscape;
+use crate::sample::Samples;
+
+/// A row of the table of regions.
+pub(crate) struct RegionRow {
+    pub(crate) name: String,
+    /// `8 MiB to 61.2 MiB`.
+    pub(crate) extent: String,
+    /// Share of requested pages found in memory, reads only.
+    pub(crate) cached: String,
+    /// Reads only.
+    pub(crate) read: String,
+    /// Writes only.
+    pub(crate) write: String,
+    /// At the focal vector.
+    pub(crate) focal: String,
+    /// Request sizes that reach three quarters of the best.
+    pub(crate) good_sizes: String,
+    /// Processes that do.
+    pub(crate) good_processes: String,
+}
+
+/// The table of regions.
+pub(crate) fn region_rows(record: &Record, samples: &Samples<'_>) -> Vec<RegionRow> {
+    record.regions.iter().map(|region| region_row(&Family::of(region, samples), samples)).collect()
+}
+
+fn region_row(family: &Family<'_>, samples: &Samples<'_>) -> RegionRow {
+    let extent = family.region.unique_bytes;
+    let read = family_end(family, Ink::Read).or_else(|| on_curve(family, samples, Ink::Read));
+    let write = family_end(family, Ink::Write).or_else(|| on_curve(family, samples, Ink::Write));
+    let rate = |estimate: Option<&ioscape_model::Estimate>| {
+        estimate.map_or_else(|| UNKNOWN.to_owned(), |e| figures::rate(&e.throughput_bytes_per_s))
+    };
+    let good = |parameter| {
+        let words = family.graph(parameter).and_then(crate::family::Graph::good_words);
+        words.unwrap_or_else(|| UNKNOWN.to_owned())
+    };
+    let focal = family.focal();
+    let cached = read.or(focal).and_then(|estimate| estimate.hit_fraction);
+    RegionRow {
+        name: family.region.name.clone(),
+        extent: stretch(extent.from, extent.to),
+        cached: figures::percent_or_unknown(cached),
+        read: rate(read),
+        write: rate(write),
+        focal: rate(focal),
+        good_sizes: good(Parameter::SizeMean),
+        good_processes: good(Parameter::ProcessNum),
+    }
+}
+
+/// The family's own read-only or write-only point.
+fn family_end<'a>(family: &Family<'a>, ink: Ink) -> Option<&'a ioscape_model::Estimate> {
+    let graph = family.graph(Parameter::ReadFrac)?;
+    let wanted = if ink == Ink::Read { 1.0 } else { 0.0 };
+    let mut all = graph.estimates.iter().copied();
+    all.find(|estimate| (estimate.workload.read_frac - wanted).abs() < 1e-9)
+}
+
+/// Where a provisional map has no family yet: the point of the landscape's curve that is nearest
+/// to the focal point and inside the region.
+fn on_curve<'a>(
+    family: &Family<'_>,
+    samples: &'a Samples<'_>,
+    ink: Ink,
+) -> Option<&'a ioscape_model::Estimate> {
+    let extent = family.region.unique_bytes;
+    let curve = landscape::curves(samples).into_iter().find(|curve| curve.ink == ink)?;
+    let inside = curve.estimates.into_iter().filter(|estimate| {
+        (extent.from..=extent.to).contains(&(estimate.workload.unique_bytes as f64))
+    });
+    let distance = |estimate: &ioscape_model::Estimate| {
+        (estimate.workload.unique_bytes as f64 / extent.focal).ln().abs()
+    };
+    inside.min_by(|a, b| distance(a).total_cmp(&distance(b)))
+}

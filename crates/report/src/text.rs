@@ -1,0 +1,301 @@
+//! The summary at the end of a run, in characters: the landscape, the regions, what it says, what
+//! to doubt, where the time went.
+
+mod paint;
+mod plot;
+
+use comfy_table::{ContentArrangement, Table, presets};
+use ioscape_model::units::show_seconds;
+use ioscape_model::{Record, Severity};
+
+use crate::chart::Ink;
+use crate::course;
+use crate::doubts;
+use crate::facts;
+use crate::figures;
+use crate::landscape;
+use crate::sample::Samples;
+use crate::summary;
+use crate::text::paint::{Paint, Style};
+
+/// Narrower than this nothing can be aligned.
+const WIDTH_MIN: usize = 60;
+/// Wider than this lines are hard to read.
+const WIDTH_MAX: usize = 120;
+/// Workloads listed where there is no region to sum them up.
+const LISTED_MAX: usize = 12;
+
+/// Renders the summary, `width` columns wide.
+pub fn text(record: &Record, width: usize, color: bool) -> String {
+    let samples = Samples::of(record);
+    let width = width.clamp(WIDTH_MIN, WIDTH_MAX);
+    let mut page = Page { lines: Vec::new(), width, paint: Paint::new(color) };
+    title(&mut page, record, &samples);
+    picture(&mut page, record, &samples);
+    if record.regions.is_empty() {
+        listed(&mut page, &samples);
+    } else {
+        regions(&mut page, record, &samples);
+    }
+    findings(&mut page, record);
+    doubted(&mut page, record, &samples);
+    time(&mut page, record);
+    page.finish()
+}
+
+/// Lines so far. What comes out of the record is stripped of control characters, so that a path
+/// cannot move the cursor.
+struct Page {
+    lines: Vec<String>,
+    width: usize,
+    paint: Paint,
+}
+
+impl Page {
+    fn heading(&mut self, text: &str) {
+        self.lines.push(String::new());
+        self.lines.push(self.paint.styled(text, Style::Bold));
+    }
+
+    fn raw(&mut self, line: String) {
+        self.lines.push(line);
+    }
+
+    /// Wrapped, with a first line that begins with `lead` and others that stand under its text.
+    fn wrapped(&mut self, lead: &str, text: &str, style: Style) {
+        let indent = lead.chars().count();
+        for (i, line) in wrap(&clean(text), self.width - indent).iter().enumerate() {
+            let before = if i == 0 { lead.to_owned() } else { " ".repeat(indent) };
+            self.lines.push(format!("{before}{}", self.paint.styled(line, style)));
+        }
+    }
+
+    fn finish(self) -> String {
+        let mut text = String::new();
+        for line in self.lines {
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn title(page: &mut Page, record: &Record, samples: &Samples<'_>) {
+    page.wrapped("", &record.header.target.path, Style::Bold);
+    page.wrapped("", &facts::storage(&record.header), Style::Plain);
+    if let Some(extent) = course::sentences(record).first() {
+        page.wrapped("", extent, Style::Dim);
+    }
+    if let Some(spread) = course::repeatability_words(record) {
+        page.wrapped("", &spread, Style::Dim);
+    }
+    for gap in doubts::gaps(record, samples) {
+        page.wrapped("! ", &gap, Style::Warning);
+    }
+}
+
+fn picture(page: &mut Page, record: &Record, samples: &Samples<'_>) {
+    let chart = landscape::chart(record, samples);
+    if chart.is_empty() {
+        return;
+    }
+    page.heading("Throughput over unique_bytes");
+    for line in plot::plot(&chart, page.width, &page.paint) {
+        page.raw(line);
+    }
+    for border in &record.borders {
+        let name = landscape::border_name(border);
+        let text = format!(
+            "{name}: falls from {}, capacity {}, found by {}",
+            ioscape_model::units::show_bytes(border.unique_bytes.onset),
+            figures::bytes(&landscape::capacity(border)),
+            border.found_by,
+        );
+        page.wrapped("  ", &text, Style::Plain);
+    }
+}
+
+fn regions(page: &mut Page, record: &Record, samples: &Samples<'_>) {
+    page.heading("Regions");
+    let mut table = plain_table(page.width);
+    table.set_header([
+        "region",
+        "unique_bytes",
+        "cached",
+        "reads only",
+        "writes only",
+        "good sizes",
+    ]);
+    for row in summary::region_rows(record, samples) {
+        let cells = [
+            row.name,
+            row.extent.replace(" to ", "\nto "),
+            row.cached,
+            row.read.replace(" (", "\n("),
+            row.write.replace(" (", "\n("),
+            row.good_sizes,
+        ];
+        table.add_row(cells.map(|cell| clean(&cell)));
+    }
+    add_table(page, &table);
+    let note = format!("In brackets: {}.", samples.interval_words());
+    page.wrapped("  ", &note, Style::Dim);
+}
+
+/// Workloads one by one, where no region sums them up.
+fn listed(page: &mut Page, samples: &Samples<'_>) {
+    if samples.estimates.is_empty() {
+        return;
+    }
+    page.heading("Measured");
+    let mut above = None;
+    for estimate in samples.estimates.iter().take(LISTED_MAX) {
+        let figures = format!(
+            "{}, {}, mean response {}, p99 {}, cached {}",
+            figures::rate(&estimate.throughput_bytes_per_s),
+            figures::per_second(&estimate.ops_per_s),
+            show_seconds(estimate.response_time_s.mean),
+            show_seconds(estimate.response_time_s.p99),
+            figures::percent_or_unknown(estimate.hit_fraction),
+        );
+        if above.replace(&estimate.workload) != Some(&estimate.workload) {
+            page.wrapped("  ", &estimate.workload.literal().replace(',', ", "), Style::Dim);
+        }
+        page.wrapped("    ", &figures, Style::Plain);
+    }
+    if let Some(more) = samples.estimates.len().checked_sub(LISTED_MAX + 1) {
+        page.wrapped("  ", &format!("and {} more.", more + 1), Style::Dim);
+    }
+    let note = format!("In brackets: {}.", samples.interval_words());
+    page.wrapped("  ", &note, Style::Dim);
+}
+
+fn findings(page: &mut Page, record: &Record) {
+    if record.findings.is_empty() {
+        return;
+    }
+    page.heading("What it says");
+    for finding in &record.findings {
+        page.wrapped("  - ", &finding.text, Style::Plain);
+    }
+}
+
+fn doubted(page: &mut Page, record: &Record, samples: &Samples<'_>) {
+    let all = doubts::doubts(record, samples);
+    if all.is_empty() {
+        return;
+    }
+    page.heading("What to doubt");
+    for doubt in &all {
+        let (lead, style) = match doubt.severity {
+            Severity::Note => ("  - ", Style::Plain),
+            Severity::Warning => ("  ! ", Style::Warning),
+            Severity::Serious => (" !! ", Style::Serious),
+        };
+        page.wrapped(lead, &format!("{}: {}", doubt.title, doubt.text), style);
+        if !doubt.remedy.is_empty() {
+            page.wrapped("    > ", &doubt.remedy, Style::Plain);
+        }
+    }
+}
+
+fn time(page: &mut Page, record: &Record) {
+    let parts = course::parts(record);
+    if parts.is_empty() {
+        return;
+    }
+    page.heading("Time");
+    let shares: Vec<String> = parts
+        .iter()
+        .map(|part| format!("{} {} ({})", part.name, part.duration(), part.share()))
+        .collect();
+    page.wrapped("  ", &shares.join(", "), Style::Plain);
+}
+
+fn plain_table(width: usize) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    table
+}
+
+fn add_table(page: &mut Page, table: &Table) {
+    for (i, line) in table.lines().enumerate() {
+        let style = if i == 0 { Style::Dim } else { Style::Plain };
+        page.raw(format!(" {}", page.paint.styled(line.trim_end(), style)));
+    }
+}
+
+/// Breaks at spaces, but not between a figure and its unit; a word longer than the line is cut.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(last) if last.ends_with(|c: char| c.is_ascii_digit()) && is_unit(word) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in words {
+        let mut rest: Vec<char> = word.chars().collect();
+        while !rest.is_empty() {
+            let space = usize::from(used > 0);
+            if used > 0 && used + space + rest.len() > width {
+                lines.push(String::new());
+                used = 0;
+                continue;
+            }
+            let taken = rest.len().min(width);
+            let line = lines.last_mut().expect("there is always a line");
+            line.push_str(&" ".repeat(space));
+            line.extend(rest.drain(..taken));
+            used += space + taken;
+        }
+    }
+    lines
+}
+
+fn is_unit(word: &str) -> bool {
+    let units = [
+        "%", "B", "KiB", "MiB", "GiB", "TiB", "/s", "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "ns",
+        "µs", "ms", "s", "min", "h",
+    ];
+    units.contains(&word.trim_end_matches(['.', ',', ';', ':', ')']))
+}
+
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+}
+
+/// The letter of a curve: colour alone tells nothing on paper or in a pipe.
+fn letter(ink: Ink) -> char {
+    match ink {
+        Ink::Read => 'r',
+        Ink::Write => 'w',
+        Ink::Mixed => 'm',
+        _ => 'o',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_broken_at_spaces_and_long_words_are_cut() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("a 1234567890 b", 4), ["a", "1234", "5678", "90 b"]);
+        assert_eq!(wrap("", 7), [""]);
+        assert_eq!(wrap("up to 64 MiB.", 11), ["up to", "64 MiB."]);
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        assert_eq!(clean("a\u{1b}[31mb\r"), "a?[31mb?");
+    }
+}

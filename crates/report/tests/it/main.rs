@@ -1,0 +1,5 @@
+//! The renderers on records made by hand.
+
+mod fixture;
+mod page;
+mod summary;
