@@ -117,7 +117,11 @@ fn verify(file: &File, length: u64) -> Result<()> {
 fn reserve(file: &File, from: u64, to: u64) -> io::Result<()> {
     use rustix::io::Errno;
     match rustix::fs::fallocate(file.as_fd(), FallocateFlags::KEEP_SIZE, from, to - from) {
-        Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(error.into()),
+        Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
+            // Gives back what it did get.
+            file.set_len(from)?;
+            Err(error.into())
+        }
         // Where it is not supported, writing allocates.
         _ => Ok(()),
     }

@@ -1,0 +1,203 @@
+//! Targets on real filesystems, made here on loop devices. Needs root and the mkfs programs;
+//! without them the tests say so and pass.
+
+#![expect(clippy::unwrap_used, reason = "a helper of tests may fail as loudly as they do")]
+#![expect(clippy::print_stderr, reason = "what was skipped has to be seen")]
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ioscape_engine::cachestat::{drop_cache, resident};
+use ioscape_engine::files::TestFiles;
+use ioscape_engine::target::{Directory, open_directory};
+use ioscape_engine::{Error, RunId, extents};
+use ioscape_model::warning::Code;
+
+const MIB: u64 = 1 << 20;
+
+/// A filesystem of its own, gone when dropped.
+struct Mounted {
+    place: tempfile::TempDir,
+}
+
+impl Mounted {
+    /// On a loop device over a sparse image; `tmpfs` needs none. `None`, with the reason on
+    /// stderr, where it cannot be made here.
+    fn make(filesystem: &str, options: &str) -> Option<Self> {
+        let place = tempfile::tempdir().unwrap();
+        let mounted = Self { place };
+        let image = mounted.image();
+        fs::create_dir(mounted.point()).unwrap();
+        let made = if filesystem == "tmpfs" {
+            run(Command::new("mount")
+                .args(["-t", "tmpfs", "-o", options, "none"])
+                .arg(mounted.point()))
+        } else {
+            File::create(&image).unwrap().set_len(512 * MIB).unwrap();
+            run(Command::new(format!("mkfs.{filesystem}")).arg("-q").arg(&image)).and_then(|()| {
+                let options = format!("loop,{options}");
+                run(Command::new("mount").args(["-o", &options]).arg(&image).arg(mounted.point()))
+            })
+        };
+        match made {
+            Ok(()) => Some(mounted),
+            Err(why) => {
+                eprintln!("SKIPPED: no {filesystem} here: {why}");
+                None
+            }
+        }
+    }
+
+    fn point(&self) -> PathBuf {
+        self.place.path().join("mounted here")
+    }
+
+    fn image(&self) -> PathBuf {
+        self.place.path().join("image")
+    }
+
+    fn open(&self) -> Arc<Directory> {
+        Arc::new(open_directory(self.point()).unwrap())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        run(Command::new("umount").arg(self.point())).ok();
+    }
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
+
+fn lay_out(directory: Arc<Directory>, length: u64) -> TestFiles {
+    let quiet = Arc::new(AtomicBool::new(false));
+    let mut files = TestFiles::new(directory, RunId::random().unwrap(), quiet).unwrap();
+    files.get(0, length / 3).unwrap();
+    files.get(0, length).unwrap();
+    files
+}
+
+fn names(path: &Path) -> Vec<PathBuf> {
+    let found = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    found.filter(|path| !path.ends_with("lost+found")).collect()
+}
+
+fn check_layout(filesystem: &str, options: &str) {
+    let Some(mounted) = Mounted::make(filesystem, options) else { return };
+    let directory = mounted.open();
+    let target = directory.describe();
+    assert_eq!(target.filesystem, filesystem);
+    assert!(target.device.as_ref().is_some_and(|name| name.starts_with("loop")), "{target:?}");
+    assert_eq!(target.loop_backing.as_deref(), mounted.image().to_str());
+    assert!(target.queue_depth.is_some() && target.read_ahead_bytes.is_some());
+    assert!(target.write_cache.is_some() && target.rotational.is_some());
+    assert!(directory.counters_trusted());
+
+    let length = 24 * MIB;
+    let mut files = lay_out(directory, length);
+    let file = files.get(0, length).unwrap();
+    let extents = extents::of(file, length).unwrap();
+    eprintln!("{filesystem} ({options}): {extents:?}");
+    assert_eq!((extents.unwritten_bytes, extents.encoded_bytes), (0, 0));
+    if resident(file, 0..1).is_some() {
+        assert_eq!(drop_cache(file, 0..length).unwrap().unwrap().resident_bytes, 0);
+    }
+    drop(files);
+    assert_eq!(names(&mounted.point()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn layout_on_ext4_is_written_and_can_be_dropped() {
+    check_layout("ext4", "noatime");
+}
+
+#[test]
+fn layout_on_ext4_with_synchronous_writes_is_written_and_can_be_dropped() {
+    check_layout("ext4", "sync");
+}
+
+#[test]
+fn layout_on_xfs_is_written_and_can_be_dropped() {
+    check_layout("xfs", "noatime");
+}
+
+#[test]
+fn layout_on_btrfs_is_written_and_can_be_dropped() {
+    check_layout("btrfs", "noatime");
+}
+
+#[test]
+fn a_filesystem_that_compresses_all_it_can_finds_nothing_to_compress() {
+    check_layout("btrfs", "compress-force=zstd");
+    let Some(mounted) = Mounted::make("btrfs", "compress-force=zstd") else { return };
+    let directory = mounted.open();
+    let warnings = directory.warnings();
+    assert_eq!(warnings[0].code, Code::CopyOnWrite);
+    assert!(warnings[0].text.contains("compress-force=zstd"), "{}", warnings[0].text);
+
+    // Written again like any file: laying out reserves blocks, which alone keeps them as they are.
+    let mut files = lay_out(directory, MIB);
+    let mut bytes = vec![0; MIB as usize];
+    let encoded_bytes = |bytes: &[u8], name: &str| {
+        let path = mounted.point().join(name);
+        fs::write(&path, bytes).unwrap();
+        let file = File::open(path).unwrap();
+        file.sync_all().unwrap();
+        extents::of(&file, MIB).unwrap().encoded_bytes
+    };
+    assert_eq!(encoded_bytes(&bytes, "zeros"), MIB, "the filesystem does compress");
+    files.get(0, MIB).unwrap().read_exact_at(&mut bytes, 0).unwrap();
+    assert_eq!(encoded_bytes(&bytes, "ours"), 0);
+}
+
+#[test]
+fn memory_has_room_for_half_and_leaves_nothing() {
+    let Some(mounted) = Mounted::make("tmpfs", "size=32m") else { return };
+    let directory = mounted.open();
+    assert!(directory.is_memory());
+    assert_eq!(directory.describe().device, None);
+    let mut files = lay_out(directory, 12 * MIB);
+    assert_eq!(files.room_bytes(), 16 * MIB);
+    assert!(matches!(files.get(1, 5 * MIB), Err(Error::NoRoom { .. })));
+    drop(files);
+    assert_eq!(names(&mounted.point()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_filesystem_that_is_mounted_read_only_is_refused() {
+    let Some(mounted) = Mounted::make("ext4", "ro") else { return };
+    let refused = open_directory(mounted.point());
+    assert!(
+        matches!(&refused, Err(Error::Refused(why)) if why.contains("read-only")),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_disk_that_fills_up_meanwhile_is_said_to_be_full() {
+    let Some(mounted) = Mounted::make("ext4", "noatime") else { return };
+    let directory = mounted.open();
+    let mut files = lay_out(directory.clone(), MIB);
+    let wanted = files.room_bytes() / MIB * MIB;
+    let other = File::create(mounted.point().join("other")).unwrap();
+    let taken = directory.free_bytes().unwrap() - 8 * MIB;
+    rustix::fs::fallocate(&other, rustix::fs::FallocateFlags::empty(), 0, taken).unwrap();
+    match files.get(0, wanted) {
+        Err(error @ Error::Path { .. }) => {
+            assert!(error.to_string().contains("No space left"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(files.length(0), MIB, "what was there stays");
+    assert!(directory.free_bytes().unwrap() > 4 * MIB, "what was reserved is given back");
+}
