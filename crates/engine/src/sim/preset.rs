@@ -3,9 +3,15 @@
 use super::spec::SimSpec;
 use crate::error::{Error, Result};
 
-const PRESETS: [(&str, &str); 2] = [
+const PRESETS: [(&str, &str); 8] = [
     ("nvme", include_str!("presets/nvme.toml")),
+    ("hdd", include_str!("presets/hdd.toml")),
+    ("cloud-volume", include_str!("presets/cloud-volume.toml")),
     ("sparcstation-1plus", include_str!("presets/sparcstation-1plus.toml")),
+    ("decstation-5000", include_str!("presets/decstation-5000.toml")),
+    ("hp-730", include_str!("presets/hp-730.toml")),
+    ("convex-c240", include_str!("presets/convex-c240.toml")),
+    ("solbourne-5e", include_str!("presets/solbourne-5e.toml")),
 ];
 
 impl SimSpec {
