@@ -141,11 +141,17 @@ impl Check {
         }
     }
 
-    fn passes(&self, rules: &Rules, count: u32) -> bool {
-        let enough = count >= rules.windows_min || self.variation < QUIET_VARIATION;
-        enough
+    fn passes(&self, rules: &Rules, count: usize) -> bool {
+        // Where a beginning had to be cut off, nothing is quiet yet.
+        let quiet = self.cut == 0 && self.variation < QUIET_VARIATION;
+        (quiet || count - self.cut >= rules.windows_min as usize)
             && self.drift.is_over(DRIFT_OF_PRECISION * rules.precision)
-            && self.mean.relative_half_width(CONFIDENCE) <= rules.precision
+            && self.half_width() <= rules.precision
+    }
+
+    /// Relative half-width of the interval: what the scatter says and how far the mean may lag.
+    fn half_width(&self) -> f64 {
+        self.mean.relative_half_width(CONFIDENCE).hypot(self.drift.lag())
     }
 }
 
@@ -178,8 +184,8 @@ fn take_windows(
         let count = taken.series.len() as u32;
         if count >= next_check {
             let check = Check::of(&taken.series);
-            passed = if check.passes(rules, count) { passed + 1 } else { 0 };
-            half_width = Some(check.mean.relative_half_width(CONFIDENCE));
+            passed = if check.passes(rules, taken.series.len()) { passed + 1 } else { 0 };
+            half_width = Some(check.half_width());
             next_check = following_check(count, rules.windows_min);
         }
         on_event(Event::Window {
@@ -215,6 +221,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "exact by construction")]
     fn windows_grow_for_slow_targets_but_stay_as_many_as_the_rules_ask_for() {
         let length = |rules: Rules, ops_per_s: f64| window_length_s(&rules, ops_per_s);
         assert_eq!(length(Rules::thorough(), 1e6), 0.1);

@@ -30,8 +30,8 @@ pub struct Spread {
     between_variance: f64,
     /// Degrees of freedom behind it, the prior's included.
     degrees_of_freedom: f64,
-    /// Standard deviation of a visit about its group's mean, from repeated visits alone.
-    repeatability: Option<f64>,
+    /// Standard deviation of a visit, from repeated visits alone, and its degrees of freedom.
+    repeatability: Option<(f64, f64)>,
     /// Groups whose own scatter is past the usual.
     strange: Vec<bool>,
 }
@@ -62,13 +62,15 @@ impl Spread {
         Self {
             between_variance: (beyond + prior) / degrees_of_freedom,
             degrees_of_freedom,
-            repeatability: (sum.degrees_of_freedom > 0.0).then(|| sum.variance().sqrt()),
+            repeatability: (sum.degrees_of_freedom > 0.0)
+                .then(|| (sum.variance().sqrt(), sum.degrees_of_freedom)),
             strange,
         }
     }
 
-    /// Standard deviation of a visit about its group's mean; none where nothing was visited twice.
-    pub fn repeatability(&self) -> Option<f64> {
+    /// Standard deviation of a visit about its group's mean, and the degrees of freedom behind it;
+    /// none where nothing was visited twice.
+    pub fn repeatability(&self) -> Option<(f64, f64)> {
         self.repeatability
     }
 
@@ -139,4 +141,100 @@ fn robust_variance(scatters: &[Scatter]) -> f64 {
     variances.sort_by(f64::total_cmp);
     let middle = variances.len() / 2;
     f64::midpoint(variances[middle], variances[(variances.len() - 1) / 2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn group(ln_values: &[f64]) -> Vec<Visit> {
+        ln_values.iter().map(|&ln_value| Visit { ln_value, within_sd: 0.0 }).collect()
+    }
+
+    /// `count` groups of three visits that scatter by about `sd`, the same for all.
+    fn groups(count: usize, sd: f64) -> Vec<Vec<Visit>> {
+        // Three values with standard deviation 1 around 0.
+        (0..count).map(|_| group(&[-sd, 0.0, sd])).collect()
+    }
+
+    #[test]
+    fn many_groups_outweigh_what_is_usual() {
+        let spread = Spread::of(&groups(200, 0.10));
+        let (sd, degrees_of_freedom) = spread.repeatability().unwrap();
+        assert!((sd - 0.10).abs() < 1e-12);
+        assert!((degrees_of_freedom - 400.0).abs() < 1e-9);
+        let half_width = spread.mean(0, &groups(1, 0.10)[0]).half_width(0.95);
+        assert!((half_width / (1.966 * 0.10 / 3f64.sqrt()) - 1.0).abs() < 0.01, "{half_width}");
+    }
+
+    #[test]
+    fn a_single_visit_is_as_sure_as_the_pool_says_and_never_as_sure_as_itself() {
+        let alone = vec![Visit { ln_value: 3.0, within_sd: 0.01 }];
+        let unpooled = Spread::of(std::slice::from_ref(&alone));
+        assert_eq!(unpooled.repeatability(), None);
+        let expected = t_two_sided_95(USUAL_DEGREES_OF_FREEDOM) * USUAL_SD.hypot(0.01);
+        assert!((unpooled.mean(0, &alone).half_width(0.95) - expected).abs() < 1e-9);
+        let mut quiet = groups(100, 0.005);
+        quiet.push(alone.clone());
+        let pooled = Spread::of(&quiet).mean(100, &alone).half_width(0.95);
+        assert!(pooled < 0.03 && pooled > 1.97 * 0.01, "{pooled}");
+    }
+
+    fn t_two_sided_95(degrees_of_freedom: f64) -> f64 {
+        crate::interval::t_two_sided(0.95, degrees_of_freedom)
+    }
+
+    #[test]
+    fn what_is_seen_inside_visits_is_not_counted_twice() {
+        // All of the scatter is explained by the visits' own errors.
+        let noisy: Vec<Vec<Visit>> = groups(100, 0.06)
+            .into_iter()
+            .map(|group| {
+                group.into_iter().map(|visit| Visit { within_sd: 0.06, ..visit }).collect()
+            })
+            .collect();
+        let half_width = Spread::of(&noisy).mean(0, &noisy[0]).half_width(0.95);
+        assert!((half_width / (1.97 * 0.06 / 3f64.sqrt()) - 1.0).abs() < 0.03, "{half_width}");
+    }
+
+    #[test]
+    fn a_group_that_jumps_keeps_its_scatter_to_itself() {
+        let mut all = groups(20, 0.03);
+        all.push(group(&[20.0, 22.9]));
+        let spread = Spread::of(&all);
+        assert!(spread.is_strange(20) && !(0..20).any(|index| spread.is_strange(index)));
+        assert!(spread.repeatability().unwrap().0 < 0.031);
+        let jumping = spread.mean(20, &all[20]);
+        assert!(jumping.half_width(0.95) > 1.45, "covers both visits");
+        assert!(jumping.half_width(0.95) < 3.0, "but not half of the number line");
+    }
+
+    #[test]
+    fn one_group_alone_can_jump() {
+        assert!(Spread::of(&[group(&[20.0, 22.9, 22.9])]).is_strange(0));
+        assert!(!Spread::of(&[group(&[20.0, 20.05, 19.97])]).is_strange(0));
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_visits_and_of_groups_does_not_matter(
+            values in prop::collection::vec(prop::collection::vec(-0.2..0.2f64, 1..5), 1..12),
+        ) {
+            let forth: Vec<Vec<Visit>> = values.iter().map(|values| group(values)).collect();
+            let back: Vec<Vec<Visit>> = forth
+                .iter()
+                .rev()
+                .map(|group| group.iter().rev().copied().collect())
+                .collect();
+            let (one, other) = (Spread::of(&forth), Spread::of(&back));
+            for index in 0..forth.len() {
+                let mirror = forth.len() - 1 - index;
+                let a = one.mean(index, &forth[index]);
+                let b = other.mean(mirror, &back[mirror]);
+                prop_assert!((a.value - b.value).abs() < 1e-12);
+                prop_assert!((a.half_width(0.95) - b.half_width(0.95)).abs() < 1e-9);
+            }
+        }
+    }
 }

@@ -11,6 +11,9 @@ use crate::series::{Piece, total};
 
 /// Pieces that MSER-5 joins before it looks for the cut.
 const JOINED: usize = 5;
+/// How far the mean of a sample may lag behind where it is going, as a multiple of what its halves
+/// differ by: 1 for a straight line, up to 2 for a decay that takes as long as the sample.
+const LAG_PER_DRIFT: f64 = 1.5;
 /// Fewest joined pieces left: the scatter of one or two says nothing.
 const LEFT_MIN: usize = 3;
 /// A drift of this many standard errors is more than scatter.
@@ -83,6 +86,12 @@ impl<'a> Kept<'a> {
 }
 
 impl Drift {
+    /// How far the mean may lag behind the steady state, as a share of it. Chance makes halves
+    /// differ too, so this is an error to be added in quadrature, not a correction.
+    pub fn lag(&self) -> f64 {
+        LAG_PER_DRIFT * self.relative.abs()
+    }
+
     /// Whether measuring may end: the drift is within `allowed`, and either negligible or no more
     /// than scatter. A drift that is plainly seen goes on, and the mean lags behind it.
     pub fn is_over(&self, allowed: f64) -> bool {
@@ -118,4 +127,76 @@ fn mser_cut(series: &[Piece]) -> usize {
         }
     }
     if best.1 == 0 { 0 } else { spare + best.1 * JOINED }.min(series.len() / 2)
+}
+
+#[cfg(test)]
+#[expect(clippy::float_cmp, reason = "exact by construction")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pieces(rates: impl IntoIterator<Item = f64>) -> Vec<Piece> {
+        rates.into_iter().map(|rate| Piece { amount: rate * 0.1, length: 0.1 }).collect()
+    }
+
+    /// Small, fixed noise.
+    fn noise(index: u32) -> f64 {
+        f64::from(index * 37 % 101) / 101.0 - 0.5
+    }
+
+    #[test]
+    fn a_slow_start_is_cut_off() {
+        let series = pieces((0..60).map(|i| if i < 12 { 50.0 } else { 100.0 } + noise(i)));
+        let kept = Kept::of(&series);
+        assert!((15..=20).contains(&kept.cut()), "{}", kept.cut());
+        assert!((kept.mean().value - 100.0).abs() < 0.5);
+        assert!(kept.drift().is_over(0.025));
+    }
+
+    #[test]
+    fn a_steady_series_is_kept_whole_and_slow_pieces_stay() {
+        let series = pieces((0..60).map(|i| if i == 40 { 10.0 } else { 100.0 + noise(i) }));
+        let kept = Kept::of(&series);
+        assert_eq!(kept.cut(), 0);
+        assert!((kept.mean().value - 98.5).abs() < 0.5);
+        assert_eq!(Kept::of(&pieces([7.0; 40])).cut(), 0);
+    }
+
+    #[test]
+    fn a_drift_is_seen_through_the_noise() {
+        let series = pieces((0..100).map(|i| 100.0 + 0.2 * f64::from(i) + 4.0 * noise(i)));
+        let drift = Kept::of(&series).drift();
+        assert!(drift.relative > 0.04 && drift.is_certain(0.025) && !drift.is_over(0.025));
+        let steady = pieces((0..100).map(|i| 100.0 + 4.0 * noise(i)));
+        let drift = Kept::of(&steady).drift();
+        assert!(drift.is_over(0.025) && !drift.is_certain(0.025));
+    }
+
+    #[test]
+    fn nothing_at_all_is_no_reason_to_panic() {
+        for count in 0..12 {
+            let kept_mean = Kept::of(&pieces(vec![0.0; count])).mean();
+            assert_eq!(kept_mean.value, 0.0);
+            assert_eq!(Kept::of(&pieces(vec![0.0; count])).drift().relative, 0.0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_more_than_half_is_cut(rates in prop::collection::vec(0.0..1e9f64, 0..200)) {
+            let series = pieces(rates);
+            let kept = Kept::of(&series);
+            prop_assert!(kept.cut() <= series.len() / 2);
+            prop_assert_eq!(kept.cut() + kept.pieces().len(), series.len());
+        }
+
+        #[test]
+        fn the_cut_does_not_depend_on_the_unit(
+            rates in prop::collection::vec(1.0..100.0f64, 0..120),
+        ) {
+            // A power of two changes no rounding.
+            let scaled = pieces(rates.iter().map(|rate| rate * 1_048_576.0));
+            prop_assert_eq!(Kept::of(&pieces(rates)).cut(), Kept::of(&scaled).cut());
+        }
+    }
 }

@@ -7,7 +7,7 @@ use ioscape_model::{
 };
 
 use super::settle::{Settled, growth_of_written};
-use super::{CONFIDENCE, Check, DRIFT_OF_PRECISION, Subject, Taken};
+use super::{Check, DRIFT_OF_PRECISION, Subject, Taken};
 
 /// Stolen processor time above which the number is in doubt.
 const STOLEN_MAX: f64 = 0.02;
@@ -39,7 +39,7 @@ impl Visit<'_> {
         let kept = &self.taken.windows[check.cut..];
         let totals = Totals::of(kept);
         let doubts = self.steadiness_doubts(&check);
-        let throughput = self.interval(&check);
+        let throughput = interval(&check);
         let mut warnings = std::mem::take(&mut self.earlier_warnings);
         let steady = doubts.is_empty();
         warnings.extend(doubts);
@@ -84,18 +84,6 @@ impl Visit<'_> {
             spent_s: self.spent_s,
             warnings,
         }
-    }
-
-    /// The interval of the throughput. Where the series still drifts, the mean lags behind it by
-    /// about as much, and the interval is widened by that.
-    fn interval(&self, check: &Check) -> Interval {
-        let mean = check.mean.value;
-        let scatter = check.mean.half_width(CONFIDENCE);
-        let drifts = check.drift.is_certain(self.drift_allowed());
-        let lag = if drifts { check.drift.relative.abs() * mean } else { 0.0 };
-        // One window alone says nothing about its error: as wide as the mean itself.
-        let half = if scatter.is_finite() { scatter + lag } else { mean };
-        Interval { mean, low: (mean - half).max(0.0), high: mean + half }
     }
 
     fn drift_allowed(&self) -> f64 {
@@ -177,6 +165,13 @@ impl Visit<'_> {
         }
         all
     }
+}
+
+fn interval(check: &Check) -> Interval {
+    let mean = check.mean.value;
+    // One window alone says nothing about its error: as wide as the mean itself.
+    let half = Some(check.half_width() * mean).filter(|half| half.is_finite()).unwrap_or(mean);
+    Interval { mean, low: (mean - half).max(0.0), high: mean + half }
 }
 
 /// Requests of the windows kept.

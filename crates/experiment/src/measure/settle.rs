@@ -74,10 +74,9 @@ fn is_level(windows: &[Window], stretch_s: f64) -> bool {
 /// nothing is known of it.
 pub(super) fn growth_of_written(windows: &[Window]) -> Option<f64> {
     let (first, rest) = windows.split_first()?;
-    let from = backlog_bytes(first)? as f64;
-    let to = backlog_bytes(rest.last()?)? as f64;
+    let grown = backlog_bytes(rest.last()?)?.cast_signed() - backlog_bytes(first)?.cast_signed();
     let written: u64 = rest.iter().map(super::outcome::written_bytes).sum();
-    Some(if to == from { 0.0 } else { (to - from) / (written as f64).max(1.0) })
+    Some(grown as f64 / (written as f64).max(1.0))
 }
 
 /// Data that storage has still to be given.

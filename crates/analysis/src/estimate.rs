@@ -1,0 +1,346 @@
+//! From visits to estimates: one per workload, with an interval from the variance between visits,
+//! pooled over all workloads of the record.
+//!
+//! Workloads that write repeat less well than those that only read, so the two are pooled apart
+//! where there are enough visits of each. Canaries watch the machine and are left out.
+
+use ioscape_model::{Code, Estimate, Interval, Point, ResponseTime, Role, Warning, Workload};
+use ioscape_stats::{Mean, Spread, Visit, t_two_sided};
+
+/// Confidence of the intervals, within visits and between them.
+const CONFIDENCE: f64 = 0.95;
+/// Repeated visits of readers, and of writers, from which on each have a pool of their own.
+const STRATUM_REPEATS_MIN: usize = 30;
+/// Two visits this many pooled standard deviations apart do not measure the same thing ...
+const BISTABLE_SIGMAS: f64 = 4.0;
+/// ... if they are also apart by this factor.
+const BISTABLE_RATIO: f64 = 1.2;
+
+/// Stands for nothing at all where a logarithm is taken.
+const FIGURE_MIN: f64 = 1e-9;
+
+/// Estimates in the order in which their workloads were first seen, and the pooled coefficient of
+/// variation between visits: the repeatability, unknown where nothing was visited twice.
+pub fn pool(points: &[Point], revision: u32) -> (Vec<Estimate>, Option<f64>) {
+    let groups = groups(points);
+    let strata: Vec<Stratum> = if are_worth_two_pools(&groups) {
+        [true, false]
+            .map(|reads_only| Stratum::of(&groups, |work| reads(work) == reads_only))
+            .into()
+    } else {
+        vec![Stratum::of(&groups, |_| true)]
+    };
+    let mut estimates = vec![None; groups.len()];
+    for stratum in &strata {
+        for (index, &group) in stratum.members.iter().enumerate() {
+            estimates[group] = Some(stratum.estimate(index, &groups[group], revision));
+        }
+    }
+    let estimates = estimates.into_iter().flatten().collect();
+    (estimates, repeatability(&strata))
+}
+
+/// Visits to one workload.
+type Group<'a> = Vec<&'a Point>;
+
+fn groups(points: &[Point]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for point in points.iter().filter(|point| point.role != Role::Canary) {
+        match groups.iter_mut().find(|group| group[0].workload == point.workload) {
+            Some(group) => group.push(point),
+            None => groups.push(vec![point]),
+        }
+    }
+    groups
+}
+
+fn reads(work: &Workload) -> bool {
+    work.read_frac >= 1.0
+}
+
+fn are_worth_two_pools(groups: &[Group<'_>]) -> bool {
+    let repeats = |reads_only: bool| -> usize {
+        let stratum = groups.iter().filter(|group| reads(&group[0].workload) == reads_only);
+        stratum.map(|group| group.len() - 1).sum()
+    };
+    repeats(true) >= STRATUM_REPEATS_MIN && repeats(false) >= STRATUM_REPEATS_MIN
+}
+
+/// Workloads whose visits are taken to scatter alike.
+struct Stratum {
+    /// Their places among all groups.
+    members: Vec<usize>,
+    visits: Vec<Vec<Visit>>,
+    spread: Spread,
+}
+
+impl Stratum {
+    fn of(groups: &[Group<'_>], belongs: impl Fn(&Workload) -> bool) -> Self {
+        let members: Vec<usize> =
+            (0..groups.len()).filter(|&index| belongs(&groups[index][0].workload)).collect();
+        let visits: Vec<Vec<Visit>> =
+            members.iter().map(|&index| groups[index].iter().map(|p| visit(p)).collect()).collect();
+        Self { members, spread: Spread::of(&visits), visits }
+    }
+
+    fn estimate(&self, index: usize, group: &Group<'_>, revision: u32) -> Estimate {
+        let mean = self.spread.mean(index, &self.visits[index]);
+        let average_of = |figure: fn(&Point) -> Option<f64>| average(group, figure);
+        let mut warnings = worst_of_each_code(group);
+        warnings.extend(self.bistable(index, group));
+        Estimate {
+            workload: group[0].workload.clone(),
+            visits: group.len() as u32,
+            throughput_bytes_per_s: around(group, &mean, Point::throughput),
+            durable_bytes_per_s: average_of(|point| point.durable_bytes_per_s),
+            ops_per_s: around(group, &mean, |point| point.ops_per_s),
+            response_time_s: response_time(group),
+            hit_fraction: average_of(|point| point.hit_fraction),
+            steady: group.iter().all(|point| point.steady),
+            warnings,
+            revision,
+        }
+    }
+
+    fn bistable(&self, index: usize, group: &Group<'_>) -> Option<Warning> {
+        let visits = &self.visits[index];
+        let by_value = |a: &&Visit, b: &&Visit| a.ln_value.total_cmp(&b.ln_value);
+        let (low, high) = (visits.iter().min_by(by_value)?, visits.iter().max_by(by_value)?);
+        let apart = high.ln_value - low.ln_value;
+        let sd = self.spread.visit_sd(low).max(self.spread.visit_sd(high));
+        let far = apart > BISTABLE_SIGMAS * sd && apart > BISTABLE_RATIO.ln();
+        (far && self.spread.is_strange(index)).then(|| {
+            let text = format!(
+                "{} visits differ by a factor of {:.2}, where visits usually differ by {:.1} %",
+                group.len(),
+                apart.exp(),
+                sd * 100.0
+            );
+            Warning::new(
+                Code::Bistable,
+                text,
+                "read the visits one by one: the state of the system decides, not chance",
+            )
+        })
+    }
+}
+
+/// A visit's logarithm and its own error.
+fn visit(point: &Point) -> Visit {
+    let interval = &point.throughput_bytes_per_s;
+    let half_width = (interval.relative_half_width()).clamp(0.0, 1.0);
+    Visit {
+        ln_value: interval.mean.max(FIGURE_MIN).ln(),
+        within_sd: half_width / t_two_sided(CONFIDENCE, f64::from(point.windows.max(2)) - 1.0),
+    }
+}
+
+/// The geometric mean of a figure over the visits, with the relative interval of `mean`.
+fn around(group: &Group<'_>, mean: &Mean, figure: impl Fn(&Point) -> f64) -> Interval {
+    let half_width = mean.half_width(CONFIDENCE);
+    let ln_sum: f64 = group.iter().map(|point| figure(point).max(FIGURE_MIN).ln()).sum();
+    let value = (ln_sum / group.len() as f64).exp();
+    Interval { mean: value, low: value * (-half_width).exp(), high: value * half_width.exp() }
+}
+
+fn average(group: &Group<'_>, figure: impl Fn(&Point) -> Option<f64>) -> Option<f64> {
+    let known: Vec<f64> = group.iter().filter_map(|point| figure(point)).collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+}
+
+fn response_time(group: &Group<'_>) -> ResponseTime {
+    let count = group.len() as f64;
+    let mean_of = |figure: fn(&ResponseTime) -> f64| -> f64 {
+        group.iter().map(|point| figure(&point.response_time_s)).sum::<f64>() / count
+    };
+    ResponseTime {
+        mean: mean_of(|response| response.mean),
+        p50: mean_of(|response| response.p50),
+        p90: mean_of(|response| response.p90),
+        p99: mean_of(|response| response.p99),
+        p999: mean_of(|response| response.p999),
+        max: group.iter().map(|point| point.response_time_s.max).fold(0.0, f64::max),
+    }
+}
+
+/// What was doubtful in any visit, once per code, at its worst.
+fn worst_of_each_code(group: &Group<'_>) -> Vec<Warning> {
+    let mut worst: Vec<Warning> = Vec::new();
+    for warning in group.iter().flat_map(|point| &point.warnings) {
+        match worst.iter_mut().find(|seen| seen.code == warning.code) {
+            Some(seen) if seen.severity < warning.severity => *seen = warning.clone(),
+            Some(_) => {}
+            None => worst.push(warning.clone()),
+        }
+    }
+    worst
+}
+
+fn repeatability(strata: &[Stratum]) -> Option<f64> {
+    let (mut squares, mut repeats) = (0.0, 0.0);
+    for stratum in strata {
+        if let Some((sd, degrees_of_freedom)) = stratum.spread.repeatability() {
+            squares += sd * sd * degrees_of_freedom;
+            repeats += degrees_of_freedom;
+        }
+    }
+    // The coefficient of variation of what is log-normal with this variance.
+    (repeats > 0.0).then(|| (squares / repeats).exp_m1().sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ioscape_model::{Classes, Severity, Spent};
+
+    /// A visit to the workload with `unique_mib`, that gave so many MB/s.
+    fn point(unique_mib: u64, megabytes_per_s: f64) -> Point {
+        let value = megabytes_per_s * 1e6;
+        Point {
+            workload: Workload {
+                unique_bytes: unique_mib << 20,
+                read_frac: 1.0,
+                ..Workload::default()
+            },
+            round: 0,
+            role: Role::Calibration,
+            engine: "test".into(),
+            seed: 0,
+            started_s: 0.0,
+            throughput_bytes_per_s: Interval { mean: value, low: 0.99 * value, high: 1.01 * value },
+            durable_bytes_per_s: None,
+            ops_per_s: value / 16384.0,
+            response_time_s: ResponseTime {
+                mean: 16384.0 / value,
+                max: 1.0 / megabytes_per_s,
+                ..ResponseTime::default()
+            },
+            latency_s: None,
+            classes: Classes::default(),
+            hit_fraction: None,
+            resident_bytes: None,
+            read_amplification: None,
+            write_absorbed_fraction: None,
+            dirty_bytes: None,
+            writeback_bytes: None,
+            cpu_s_per_op: None,
+            steady: true,
+            windows: 20,
+            windows_cut: 0,
+            elapsed_s: 3.0,
+            spent_s: Spent::default(),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn visits_to_one_workload_become_one_estimate_in_the_order_first_seen() {
+        let points = [point(32, 50.0), point(16, 100.0), point(32, 50.0), point(8, 1.0)];
+        let (estimates, _) = pool(&points, 7);
+        let seen: Vec<(u64, u32, u32)> = estimates
+            .iter()
+            .map(|estimate| {
+                (estimate.workload.unique_bytes >> 20, estimate.visits, estimate.revision)
+            })
+            .collect();
+        assert_eq!(seen, [(32, 2, 7), (16, 1, 7), (8, 1, 7)]);
+    }
+
+    #[test]
+    fn figures_are_means_over_the_visits_and_the_longest_is_the_longest_of_all() {
+        let mut twice = [point(8, 100.0), point(8, 104.0)];
+        twice[0].hit_fraction = Some(0.5);
+        twice[0].steady = false;
+        twice[1].durable_bytes_per_s = Some(3.0);
+        let (estimates, repeatability) = pool(&twice, 0);
+        let estimate = &estimates[0];
+        let mean = (100e6f64 * 104e6).sqrt();
+        assert!((estimate.throughput_bytes_per_s.mean / mean - 1.0).abs() < 1e-9);
+        assert!((estimate.ops_per_s.mean * 16384.0 / mean - 1.0).abs() < 1e-9);
+        assert_eq!(estimate.hit_fraction, Some(0.5));
+        assert_eq!(estimate.durable_bytes_per_s, Some(3.0));
+        assert!(!estimate.steady);
+        assert!((estimate.response_time_s.max - 0.01).abs() < 1e-12);
+        // Two visits 4 % apart: a standard deviation of 4 %/√2.
+        assert!((repeatability.unwrap() - 0.0277).abs() < 1e-3);
+    }
+
+    #[test]
+    fn the_order_of_visits_does_not_matter() {
+        let points = [point(8, 100.0), point(8, 107.0), point(8, 98.0), point(16, 40.0)];
+        let back: Vec<Point> = points.iter().rev().cloned().collect();
+        let (forth, back) = (pool(&points, 0).0, pool(&back, 0).0);
+        assert!(
+            (forth[0].throughput_bytes_per_s.low / back[1].throughput_bytes_per_s.low - 1.0).abs()
+                < 1e-12
+        );
+        assert!(
+            (forth[1].throughput_bytes_per_s.high / back[0].throughput_bytes_per_s.high - 1.0)
+                .abs()
+                < 1e-12
+        );
+    }
+
+    #[test]
+    fn visits_that_jump_are_called_bistable_and_the_others_keep_their_intervals() {
+        let mut points: Vec<Point> =
+            (0..20).flat_map(|i| [point(8 + i, 100.0), point(8 + i, 103.0)]).collect();
+        let (calm, repeatability) = pool(&points, 0);
+        points.extend([point(120, 280.0), point(120, 5000.0)]);
+        let (estimates, after) = pool(&points, 0);
+        assert_eq!(repeatability, after);
+        let jumping = estimates.last().unwrap();
+        assert_eq!(jumping.warnings[0].code, Code::Bistable);
+        assert!(jumping.throughput_bytes_per_s.low < 280e6);
+        assert!(jumping.throughput_bytes_per_s.high > 5000e6);
+        assert!(estimates[..20].iter().all(|estimate| estimate.warnings.is_empty()));
+        assert_eq!(calm[0].throughput_bytes_per_s, estimates[0].throughput_bytes_per_s);
+    }
+
+    #[test]
+    fn writers_that_repeat_badly_do_not_blur_the_readers() {
+        let mut points = Vec::new();
+        for i in 0..40 {
+            points.extend([point(8 + i, 100.0), point(8 + i, 101.0)]);
+            for value in [100.0, 120.0] {
+                let mut writer = point(8 + i, value);
+                writer.workload.read_frac = 0.5;
+                points.push(writer);
+            }
+        }
+        let (estimates, _) = pool(&points, 0);
+        let half_width = |reads_only: bool| {
+            let of = |estimate: &&Estimate| reads(&estimate.workload) == reads_only;
+            estimates.iter().find(of).unwrap().throughput_bytes_per_s.relative_half_width()
+        };
+        assert!(half_width(true) < 0.025 && half_width(false) > 0.15);
+    }
+
+    #[test]
+    fn canaries_are_left_out_and_nothing_comes_of_nothing() {
+        let canary = Point { role: Role::Canary, ..point(8, 100.0) };
+        assert_eq!(pool(&[canary], 0), (Vec::new(), None));
+        assert_eq!(pool(&[], 0), (Vec::new(), None));
+    }
+
+    #[test]
+    fn a_visit_in_which_nothing_was_completed_leaves_finite_figures() {
+        let mut dead = point(8, 0.0);
+        dead.response_time_s = ResponseTime::default();
+        let estimates = pool(&[dead, point(8, 100.0), point(9, 100.0)], 0).0;
+        for estimate in &estimates {
+            let interval = &estimate.throughput_bytes_per_s;
+            assert!(interval.low >= 0.0 && interval.high.is_finite());
+        }
+    }
+
+    #[test]
+    fn doubts_of_visits_are_named_once_at_their_worst() {
+        let doubt = |severity| Warning::new(Code::NotSteady, "text", "").with_severity(severity);
+        let mut visits = [point(8, 100.0), point(8, 101.0)];
+        visits[0].warnings = vec![doubt(Severity::Note)];
+        visits[1].warnings = vec![doubt(Severity::Serious), doubt(Severity::Warning)];
+        let warnings = pool(&visits, 0).0.remove(0).warnings;
+        assert_eq!(warnings, [doubt(Severity::Serious)]);
+    }
+}
