@@ -163,10 +163,13 @@ fn response_time(group: &Group<'_>) -> ResponseTime {
     }
 }
 
-/// What was doubtful in any visit, once per code, at its worst.
+/// What was doubtful in any visit, once per code, at its worst. That a visit was not precise is
+/// no doubt about several: their interval speaks for itself.
 fn worst_of_each_code(group: &Group<'_>) -> Vec<Warning> {
     let mut worst: Vec<Warning> = Vec::new();
-    for warning in group.iter().flat_map(|point| &point.warnings) {
+    let several = group.len() > 1;
+    let doubts = group.iter().flat_map(|point| &point.warnings);
+    for warning in doubts.filter(|doubt| !(several && doubt.code == Code::NotPrecise)) {
         match worst.iter_mut().find(|seen| seen.code == warning.code) {
             Some(seen) if seen.severity < warning.severity => *seen = warning.clone(),
             Some(_) => {}
@@ -338,7 +341,8 @@ mod tests {
     fn doubts_of_visits_are_named_once_at_their_worst() {
         let doubt = |severity| Warning::new(Code::NotSteady, "text", "").with_severity(severity);
         let mut visits = [point(8, 100.0), point(8, 101.0)];
-        visits[0].warnings = vec![doubt(Severity::Note)];
+        visits[0].warnings =
+            vec![doubt(Severity::Note), Warning::new(Code::NotPrecise, "of one visit", "")];
         visits[1].warnings = vec![doubt(Severity::Serious), doubt(Severity::Warning)];
         let warnings = pool(&visits, 0).0.remove(0).warnings;
         assert_eq!(warnings, [doubt(Severity::Serious)]);

@@ -15,6 +15,8 @@ const STOLEN_MAX: f64 = 0.02;
 const P999_OPS_MIN: u64 = 1000;
 /// Dirty data growing by more than this share of what was written: memory, not storage, took it.
 const BACKLOG_GROWTH_MAX: f64 = 0.1;
+/// An interval this many times as wide as asked for puts the number in doubt.
+const FAR_FROM_PRECISE: f64 = 2.0;
 const NS_TO_S: f64 = 1e-9;
 
 /// All that is known at the end of a visit.
@@ -132,7 +134,9 @@ impl Visit<'_> {
                 three_digits(self.rules.precision * 100.0),
                 show_seconds(self.spent_s.measuring)
             );
+            let far = half_width > FAR_FROM_PRECISE * self.rules.precision;
             Warning::new(Code::NotPrecise, text, "measure longer, or on a quieter machine")
+                .with_severity(if far { Severity::Warning } else { Severity::Note })
         })
     }
 

@@ -71,12 +71,12 @@ fn is_level(windows: &[Window], stretch_s: f64) -> bool {
 }
 
 /// Growth of dirty data over the windows as a share of what was written in them; none where
-/// nothing is known of it.
+/// nothing is known of it, or nothing was written and others made it grow.
 pub(super) fn growth_of_written(windows: &[Window]) -> Option<f64> {
     let (first, rest) = windows.split_first()?;
     let grown = backlog_bytes(rest.last()?)?.cast_signed() - backlog_bytes(first)?.cast_signed();
     let written: u64 = rest.iter().map(super::outcome::written_bytes).sum();
-    Some(grown as f64 / (written as f64).max(1.0))
+    (written > 0).then(|| grown as f64 / written as f64)
 }
 
 /// Data that storage has still to be given.

@@ -209,6 +209,17 @@ fn throughput_that_memory_takes_is_not_called_steady() {
 }
 
 #[test]
+fn dirty_data_of_others_does_not_make_a_slow_reader_unsteady() {
+    let decorate =
+        |window: &mut Window, since_s: f64| window.dirty_bytes = Some((since_s * 5e8) as u64);
+    // The run-in ends by the clock: not every worker had its turn in five seconds.
+    let crawling = Law { bytes_per_s: 0.3 * 16384.0, ..Law::default() };
+    let point = visit(&mut Stream::new(crawling, 17).decorated(decorate), 1.0);
+    assert_close(point.spent_s.settling, 5.0);
+    assert!(!codes(&point).contains(&Code::NotSteady));
+}
+
+#[test]
 fn events_tell_the_story_in_order() {
     let work = work(1.0);
     let subject = Subject { work: &work, role: Role::Measure, round: 0, seed: 1 };
