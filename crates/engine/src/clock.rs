@@ -48,3 +48,24 @@ impl Clock {
         (0..5).map(batch).fold(f64::INFINITY, f64::min)
     }
 }
+
+/// A stop-watch whose reading ends one request and begins the next: one clock reading each.
+#[derive(Debug)]
+pub(crate) struct Lap(Instant);
+
+#[expect(clippy::disallowed_methods, reason = "the clock of the timed loop")]
+impl Lap {
+    #[inline]
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Nanoseconds since the previous call.
+    #[inline]
+    pub(crate) fn lap_ns(&mut self) -> u64 {
+        let now = Instant::now();
+        let lap = now.duration_since(self.0);
+        self.0 = now;
+        lap.as_nanos() as u64
+    }
+}

@@ -1,8 +1,6 @@
 //! What makes requests happen, one per worker. An engine is given requests and hands them back
 //! done, with their response times.
 
-use std::time::Instant;
-
 use crate::error::Result;
 use crate::request::Op;
 use crate::rig::Class;
@@ -34,25 +32,4 @@ pub trait Engine: Send {
     /// # Errors
     /// The first request that failed.
     fn reap(&mut self, min: usize, done: &mut Vec<Done>) -> Result<()>;
-}
-
-/// A stop-watch whose reading ends one request and begins the next: one clock reading each.
-#[derive(Debug)]
-pub(crate) struct Lap(Instant);
-
-#[expect(clippy::disallowed_methods, reason = "the timed loop reads the clock itself")]
-impl Lap {
-    #[inline]
-    pub(crate) fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    /// Nanoseconds since the previous call.
-    #[inline]
-    pub(crate) fn lap_ns(&mut self) -> u64 {
-        let now = Instant::now();
-        let lap = now.duration_since(self.0);
-        self.0 = now;
-        lap.as_nanos() as u64
-    }
 }

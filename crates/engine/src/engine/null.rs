@@ -1,6 +1,7 @@
 //! No I/O at all: what is measured is the harness.
 
-use super::{Done, Engine, Lap};
+use super::{Done, Engine};
+use crate::clock::Lap;
 use crate::error::Result;
 use crate::request::Op;
 

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Done, Engine, Lap};
+use super::{Done, Engine};
+use crate::clock::Lap;
 use crate::error::{Error, Result};
 use crate::request::Op;
 use crate::rig::Class;
