@@ -2,6 +2,7 @@
 //! budget, goes on after an interruption.
 
 pub mod explore;
+pub mod forecast;
 pub mod measure;
 pub mod plan;
 mod publish;
