@@ -6,6 +6,8 @@
   const colour = (ink) => `var(--${ink})`;
   const SYMBOLS = { read: "circle", write: "triangle", mixed: "diamond2", fill: "square", canary: "star", plain: "circle" };
   const DASHES = { write: "7 4", mixed: "2 3.5" };
+  // Room that the label of a tick needs, in pixels.
+  const TICK_ROOM = { bytes: 62, fraction: 42, count: 34, seconds: 62 };
 
   // Figures on axes: as few digits as tell them apart.
   const digits = (value) => String(Number(value.toPrecision(3)));
@@ -21,9 +23,9 @@
     deviation: (v) => `${v > 0 ? "+" : v < 0 ? "−" : ""}${digits(Math.abs(v) * 100)} %`,
     count: digits,
     seconds: (v) => (v >= 7200 ? `${digits(v / 3600)} h` : v >= 60 ? `${digits(v / 60)} min` : `${digits(v)} s`),
-    rate_per_byte: (v) => `${digits(v * 1.048576)}`.replace("-", "−"),
+    slope: (v) => digits(v).replace("-", "−"),
   };
-  const AXIS_NOTE = { rate_per_byte: "MB/s per MiB" };
+  const AXIS_NOTE = { slope: "MB/s per MiB" };
 
   const isLog = (axis) => axis.scale !== "linear";
   // The end of a bar that reaches zero or below cannot stand on a logarithmic axis.
@@ -68,12 +70,22 @@
     return ticks;
   }
 
+  // Within one step of a decade an axis is as good as even.
+  function evenTicks(low, high) {
+    const step = 10 ** Math.floor(Math.log10(high - low));
+    const stride = [0.2, 0.5, 1, 2].map((factor) => factor * step).find((s) => (high - low) / s <= 6) ?? 5 * step;
+    const ticks = [];
+    for (let at = Math.ceil(low / stride); at * stride <= high; at += 1) ticks.push(at * stride);
+    return ticks;
+  }
+
   // 1, 2, 5 of each decade while there are few decades, powers of ten otherwise.
   function log10Ticks([low, high], room) {
     const ticks = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1)
       for (const digit of [1, 2, 5]) ticks.push(digit * 10 ** power);
     const inside = ticks.filter((t) => t >= low && t <= high);
+    if (inside.length < 2) return evenTicks(low, high);
     if (inside.length <= room) return inside;
     const decades = inside.filter((t) => Math.abs(Math.log10(t) - Math.round(Math.log10(t))) < 1e-9);
     return decades.length ? decades : inside.slice(0, 1);
@@ -143,7 +155,7 @@
         Plot.ruleX(upright("focal"), { x: "at", stroke: "var(--soft)", strokeDasharray: "1.5 3" }),
         Plot.ruleY(level, { y: "at", stroke: (r) => colour(r.ink), strokeDasharray: "1.5 3" }),
         ...names.map((n) => Plot.text([n], {
-          x: "at", text: "name", frameAnchor: "top", dy: -14 * (n.row + 1) + 4, dx: n.left ? 2 : -2,
+          x: "at", text: "name", frameAnchor: "top", dy: -17 - 14 * n.row, dx: n.left ? 2 : -2,
           textAnchor: n.left ? "end" : "start", fill: colour(n.ink), fontSize: 12, fontWeight: 700,
         })),
       ],
@@ -155,9 +167,9 @@
     const joined = chart.series.filter((s) => s.joined).map((s) => [s.ink, marks.filter((m) => m.name === s.name)]);
     const crowded = marks.length > 120;
     return [
-      ...joined.map(([ink, points]) => Plot.line(points, { x: "x", y: "y", stroke: colour(ink), strokeWidth: 1.75, strokeDasharray: DASHES[ink] })),
+      ...joined.map(([ink, points]) => Plot.line(points, { x: "x", y: "y", stroke: colour(ink), strokeWidth: 1.75, strokeDasharray: joined.length > 1 ? DASHES[ink] : undefined })),
       Plot.ruleX(bars, { x: "x", y1: "low", y2: "high", stroke: (m) => colour(m.ink), strokeWidth: 1.5, strokeOpacity: crowded ? 0.45 : 0.9, clip: true }),
-      Plot.dot(marks, { x: "x", y: "y", fill: (m) => colour(m.ink), symbol: (m) => SYMBOLS[m.ink], r: crowded ? 2.4 : 3.4, stroke: "var(--paper)", strokeWidth: 0.75 }),
+      Plot.dot(marks, { x: "x", y: "y", fill: (m) => colour(m.ink), symbol: (m) => SYMBOLS[m.ink], r: crowded ? 2.9 : 3.4, stroke: "var(--paper)", strokeWidth: 0.75 }),
     ];
   }
 
@@ -177,8 +189,7 @@
     const marks = chart ? marksOf(chart) : [];
     if (!container || !marks.length) return;
     const width = Math.max(container.clientWidth, 240);
-    const landscape = figure.classList.contains("landscape");
-    const height = landscape ? (width < 500 ? 330 : 440) : figure.classList.contains("wide") ? 260 : 215;
+    const height = container.clientHeight;
     const x = xDomain(chart, marks), y = yDomain(chart, marks);
     const marginLeft = 66, marginRight = 14;
     const inner = width - marginLeft - marginRight;
@@ -193,7 +204,7 @@
         ...bandMarks(chart, x, inner),
         Plot.gridY({ ticks: ticksFor(chart.y, y, 8) ?? 4, stroke: "var(--line)", strokeOpacity: 1 }),
         Plot.axisY({ ticks: ticksFor(chart.y, y, 8) ?? 4, tickFormat: SHOW[chart.y.unit], tickSize: 0, tickPadding: 8, label: null }),
-        Plot.axisX({ ticks: ticksFor(chart.x, x, Math.floor(inner / 62)) ?? Math.floor(inner / 62), tickFormat: SHOW[chart.x.unit], tickSize: 5, label: chart.x.label, labelAnchor: "right", labelArrow: "right" }),
+        Plot.axisX({ ticks: ticksFor(chart.x, x, Math.floor(inner / TICK_ROOM[chart.x.unit])), tickFormat: SHOW[chart.x.unit], tickSize: 5, label: chart.x.label, labelAnchor: "right", labelArrow: "right" }),
         Plot.text([label], { frameAnchor: "top-left", dx: -marginLeft, dy: -marginTop + 5, textAnchor: "start", lineAnchor: "top", fill: "var(--soft)" }),
         ...rules.marks,
         ...dataMarks(chart, marks),
@@ -206,13 +217,16 @@
 
   const figures = [...document.querySelectorAll("figure[data-chart]")].filter((f) => f.querySelector(".plot"));
   const widths = new WeakMap();
-  const observer = new ResizeObserver((entries) => {
-    for (const { target } of entries) {
-      const width = target.clientWidth;
-      if (width === widths.get(target)) continue;
-      widths.set(target, width);
-      draw(target.closest("figure"));
-    }
-  });
-  for (const figure of figures) observer.observe(figure.querySelector(".plot"));
+  const redraw = (container) => {
+    if (container.clientWidth === widths.get(container)) return;
+    widths.set(container, container.clientWidth);
+    draw(container.closest("figure"));
+  };
+  // The style sheet gives each graph its height, so that drawing never changes what is observed.
+  const observer = new ResizeObserver((entries) => entries.forEach(({ target }) => redraw(target)));
+  for (const figure of figures) {
+    const container = figure.querySelector(".plot");
+    redraw(container);
+    observer.observe(container);
+  }
 })();

@@ -92,8 +92,8 @@ pub(crate) enum Unit {
     Count,
     /// Durations.
     Seconds,
-    /// Bytes per second and byte.
-    RatePerByte,
+    /// MB/s per MiB.
+    Slope,
 }
 
 impl Unit {
@@ -105,7 +105,7 @@ impl Unit {
             Self::Deviation => format!("{:+.1} %", value * 100.0),
             Self::Count => format!("{value:.0}"),
             Self::Seconds => show_seconds(value),
-            Self::RatePerByte => slope(value),
+            Self::Slope => format!("{value:+.2} MB/s per MiB"),
         }
     }
 
@@ -115,12 +115,6 @@ impl Unit {
             _ => self.show(mark.y.mean),
         }
     }
-}
-
-/// MB/s per MiB, as bytes per second and byte are too small to read.
-fn slope(rate_per_byte: f64) -> String {
-    let per_mib = rate_per_byte * 1_048_576.0 / 1e6;
-    format!("{per_mib:+.2} MB/s per MiB")
 }
 
 /// A row of marks that belong together.

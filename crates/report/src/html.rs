@@ -155,6 +155,7 @@ fn focal_words(region: &ioscape_model::Region) -> String {
 }
 
 struct ReproduceRow {
+    workload: String,
     command: String,
     throughput: String,
     response: String,
@@ -169,6 +170,7 @@ struct ReproduceRow {
 fn reproduce(record: &Record, samples: &Samples<'_>) -> Vec<ReproduceRow> {
     let target = shell_word(&record.header.target.path);
     let row = |estimate: &Estimate| ReproduceRow {
+        workload: estimate.workload.literal(),
         command: format!("ioscape measure {target} -w {}", estimate.workload.literal()),
         throughput: figures::rate(&estimate.throughput_bytes_per_s),
         response: show_seconds(estimate.response_time_s.mean),

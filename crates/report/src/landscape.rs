@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use ioscape_model::units::{MIB, show_bytes, three_digits};
 use ioscape_model::{Border, Curve, Estimate, Interval, Record, Workload};
 
 use crate::chart::{
@@ -139,10 +140,10 @@ pub(crate) fn border_words(border: &Border) -> String {
         "{}: throughput starts to fall at {}, the cache behind it holds {} (found by {}, time per \
          request grows {}-fold)",
         border_name(border),
-        ioscape_model::units::show_bytes(border.unique_bytes.onset),
+        show_bytes(border.unique_bytes.onset),
         figures::bytes(&capacity(border)),
         border.found_by,
-        ioscape_model::units::three_digits(border.step),
+        three_digits(border.step),
     )
 }
 
@@ -167,11 +168,7 @@ fn rules(border: &Border) -> [Rule; 2] {
         Curve::Write => Ink::Write,
         Curve::Mixed => Ink::Plain,
     };
-    let name = format!(
-        "{} {}",
-        border_name(border),
-        ioscape_model::units::show_bytes(border.unique_bytes.capacity)
-    );
+    let name = format!("{} {}", border_name(border), show_bytes(border.unique_bytes.capacity));
     let onset =
         Rule { at: border.unique_bytes.onset, name: String::new(), kind: RuleKind::Onset, ink };
     [onset, Rule { at: border.unique_bytes.capacity, name, kind: RuleKind::Capacity, ink }]
@@ -193,7 +190,7 @@ fn bands(record: &Record) -> Vec<Band> {
     regions.chain(doubts).collect()
 }
 
-/// Change of throughput per byte of `unique_bytes`, between neighbours of each curve, with the
+/// Change of throughput per MiB of `unique_bytes`, between neighbours of each curve, with the
 /// average of the fullest: the picture behind the paper's rule that a border lies where the slope
 /// is below its average (section 8).
 pub(crate) fn slope_chart(samples: &Samples<'_>) -> Chart {
@@ -219,7 +216,7 @@ pub(crate) fn slope_chart(samples: &Samples<'_>) -> Chart {
              the average slope of {} from end to end, {:.2} MB/s per MiB; a curve below it is on \
              its way down from one plateau to the next.",
             curve.name(),
-            value * 1_048_576.0 / 1e6
+            value
         ),
     };
     let rules = average.iter().map(|(curve, value)| Rule {
@@ -233,12 +230,7 @@ pub(crate) fn slope_chart(samples: &Samples<'_>) -> Chart {
         title: "Where the curves fall".to_owned(),
         caption,
         x: unique_bytes_axis(),
-        y: Axis {
-            label: "slope".to_owned(),
-            scale: Scale::Linear,
-            unit: Unit::RatePerByte,
-            reach: None,
-        },
+        y: Axis { label: "slope".to_owned(), scale: Scale::Linear, unit: Unit::Slope, reach: None },
         rules: rules.collect(),
         bands: vec![],
         series,
@@ -254,9 +246,9 @@ fn slopes(estimates: &[&Estimate]) -> Vec<Mark> {
     estimates.windows(2).filter_map(mark).collect()
 }
 
-/// Bytes per second and byte.
+/// MB/s per MiB.
 fn slope(a: &Estimate, b: &Estimate) -> Option<f64> {
     let run = b.workload.unique_bytes as f64 - a.workload.unique_bytes as f64;
     let rise = b.throughput_bytes_per_s.mean - a.throughput_bytes_per_s.mean;
-    (run > 0.0).then(|| rise / run)
+    (run > 0.0).then(|| (rise / 1e6) / (run / MIB as f64))
 }

@@ -100,7 +100,7 @@ fn picture(page: &mut Page, record: &Record, samples: &Samples<'_>) {
         return;
     }
     page.heading("Throughput over unique_bytes");
-    for line in plot::plot(&chart, page.width, &page.paint) {
+    for line in plot::plot(&chart, page.width, page.paint) {
         page.raw(line);
     }
     for border in &record.borders {

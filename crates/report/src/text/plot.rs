@@ -56,7 +56,7 @@ impl LogAxis {
 }
 
 /// Draws a chart.
-pub(super) fn plot(chart: &Chart, width: usize, paint: &Paint) -> Vec<String> {
+pub(super) fn plot(chart: &Chart, width: usize, paint: Paint) -> Vec<String> {
     let marks = || chart.series.iter().flat_map(|series| &series.marks);
     let edges = chart.bands.iter().filter(|band| band.kind == BandKind::Region);
     let xs = marks().map(|mark| mark.x).chain(edges.flat_map(|band| [band.from, band.to]));
@@ -66,12 +66,13 @@ pub(super) fn plot(chart: &Chart, width: usize, paint: &Paint) -> Vec<String> {
     borders(&mut grid, chart, &x);
     curves(&mut grid, chart, &x, &y);
 
-    let mut lines = vec![key(chart, paint), region_names(chart, &x)];
+    let mut lines = key(chart, width, paint);
+    lines.push(region_names(chart, &x));
     let labels = rate_labels(&y);
     for row in (0..y.cells).rev() {
         let label = labels.iter().find(|(at, _)| *at == row).map_or("", |(_, text)| text);
         let tick = if label.is_empty() { '│' } else { '┤' };
-        lines.push(format!("{label:>GUTTER$} {tick}{}", painted(&grid[row], *paint)));
+        lines.push(format!("{label:>GUTTER$} {tick}{}", painted(&grid[row], paint)));
     }
     lines.extend(size_axis(&x));
     lines
@@ -96,9 +97,11 @@ fn curves(grid: &mut [Vec<Cell>], chart: &Chart, x: &LogAxis, y: &LogAxis) {
         for pair in series.marks.windows(2) {
             let ends = [&pair[0], &pair[1]].map(|mark| (x.cell(mark.x), mark.y.mean));
             let [(Some(from), a), (Some(to), b)] = ends else { continue };
-            for column in from + 1..to {
+            let between = (from + 1..to).filter_map(|column| {
                 let share = (column - from) as f64 / (to - from) as f64;
-                let Some(row) = y.cell(a * (b / a).powf(share)) else { continue };
+                Some((y.cell(a * (b / a).powf(share))?, column))
+            });
+            for (row, column) in between {
                 if !grid[row][column].character.is_alphabetic() {
                     grid[row][column] = Cell { character: '·', ink: Some(series.ink) };
                 }
@@ -131,19 +134,33 @@ fn painted(row: &[Cell], paint: Paint) -> String {
     .collect()
 }
 
-fn key(chart: &Chart, paint: &Paint) -> String {
-    let entry = |series: &crate::chart::Series| {
-        let text = format!("{} {}", letter(series.ink), series.name);
-        paint.styled(&text, Style::Curve(series.ink))
-    };
-    let mut entries: Vec<String> = chart.series.iter().map(entry).collect();
+/// What the letters mean, on as many lines as it takes.
+fn key(chart: &Chart, width: usize, paint: Paint) -> Vec<String> {
+    let letters = chart.series.iter().map(|series| {
+        (format!("{} {}", letter(series.ink), series.name), Style::Curve(series.ink))
+    });
+    let mut entries: Vec<(String, Style)> = letters.collect();
     if chart.series.len() > 1 {
-        entries.push(format!("{MEETING} several"));
+        entries.push((format!("{MEETING} several"), Style::Plain));
     }
     if chart.rules.iter().any(|rule| rule.kind == RuleKind::Capacity) {
-        entries.push("┊ cache ends".to_owned());
+        entries.push(("┊ cache ends".to_owned(), Style::Plain));
     }
-    format!("{:GUTTER$}  {}", "", entries.join("   "))
+    let indent = " ".repeat(GUTTER + 2);
+    let mut lines = Vec::new();
+    let mut used = width;
+    for (text, style) in entries {
+        let length = text.chars().count() + 3;
+        if used + length > width {
+            lines.push(indent.clone());
+            used = indent.len();
+        }
+        used += length;
+        let line = lines.last_mut().expect("a line was just begun");
+        line.push_str(&paint.styled(&text, style));
+        line.push_str("   ");
+    }
+    lines
 }
 
 /// Each region's name in the middle of its stretch, where it fits.

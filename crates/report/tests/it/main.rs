@@ -1,4 +1,5 @@
 //! The renderers on records made by hand.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod fixture;
 mod page;

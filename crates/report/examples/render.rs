@@ -1,0 +1,14 @@
+//! Renders a record: `cargo run -p ioscape-report --example render RECORD > report.html`.
+//! The terminal summary goes to stderr.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{BufReader, Write, stderr, stdout};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).ok_or("usage: render RECORD > report.html")?;
+    let record = ioscape_model::Record::read(BufReader::new(File::open(path)?))?;
+    stdout().write_all(ioscape_report::html(&record).as_bytes())?;
+    stderr().write_all(ioscape_report::text(&record, 80, false).as_bytes())?;
+    Ok(())
+}
