@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use ioscape_engine::{Clock, EngineKind, RunId};
 use ioscape_experiment::explore::{self, Earlier, Limits, explore};
+use ioscape_experiment::forecast::{self, ForecastRow};
 use ioscape_experiment::plan::extent;
-use ioscape_experiment::plan::{BlendPlan, BlendSettings, Plan};
+use ioscape_experiment::plan::{BlendPlan, BlendSettings, Global75Plan, PaperPlan, Plan};
 use ioscape_model::line::{FORMAT_VERSION, Forecast};
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{EndReason, Header, Line, Method, Record, Rules, Tool};
@@ -218,10 +219,21 @@ fn header(args: &RunArgs, bench: &Bench, run: &RunId, seed: u64) -> Header {
     header
 }
 
-#[derive(serde::Serialize)] struct ForecastRow{plan:String,points:u64,elapsed_s:f64,written_bytes:u64,note:String}
-fn forecast_rows(_h:&Header,_b:&Bench)->Vec<ForecastRow>{vec![]}
+/// The chosen plan first, the others for comparison.
+fn forecast_rows(header: &Header, bench: &Bench) -> Vec<ForecastRow> {
+    forecast::forecast(&forecast::Question {
+        method: header.method,
+        ranges: header.ranges,
+        rules: header.rules,
+        budget_s: header.budget_s,
+        layout_bytes_per_s: bench.rig.hints().layout_bytes_per_s,
+    })
+}
+
 fn plan(header: &Header, bench: &Bench) -> Box<dyn Plan> {
     match header.method {
+        Method::Paper => Box::new(PaperPlan::new(header.ranges)),
+        Method::Global75 => Box::new(Global75Plan::new(header.ranges)),
         _ => Box::new(BlendPlan::new(BlendSettings {
             ranges: header.ranges,
             hints: bench.rig.hints(),

@@ -6,9 +6,16 @@ use ioscape_model::{Border, Point, Region, Role, Workload};
 
 mod blend;
 pub mod extent;
+#[cfg(test)]
+mod formula;
+mod global75;
+mod graph;
 mod halton;
+pub mod paper;
 
 pub use blend::{BlendPlan, Settings as BlendSettings};
+pub use global75::Global75Plan;
+pub use paper::PaperPlan;
 
 /// The next thing to measure.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,72 @@
+//! The main job, on simulated devices and on a real directory.
+
+use crate::workdir::{Workdir, record};
+
+#[test]
+fn a_simulated_device_is_mapped_from_end_to_end() {
+    let work = Workdir::new();
+    let json = work.json(&[
+        "run", "sim:nvme", "--out", "r.jsonl", "--seed", "7", "--json", "--quiet",
+    ]);
+    assert_eq!(json["record"], "r.jsonl");
+    assert_eq!(json["report"], "r.html");
+    let record = record(&work.path("r.jsonl"));
+    assert_eq!(json["borders"].as_array().unwrap().len(), record.borders.len());
+    assert_eq!(json["regions"].as_array().unwrap().len(), record.regions.len());
+    assert!(record.borders.len() >= 2, "{:?}", record.borders);
+    assert!(record.findings.iter().any(|finding| finding.code == "read_cache"));
+    assert!(!record.map.unwrap().provisional);
+    let end = record.end.unwrap();
+    assert!(end.elapsed_s <= 600.0, "{}", end.elapsed_s);
+    assert!(end.spent_s.measuring > 0.5 * end.spent_s.total());
+    let page = std::fs::read_to_string(work.path("r.html")).unwrap();
+    assert!(page.len() > 5000 && page.len() < 1 << 20);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_points() {
+    let work = Workdir::new();
+    for name in ["a.jsonl", "b.jsonl"] {
+        let arguments = ["run", "sim:hdd", "--out", name, "--seed", "3", "--budget", "3m"];
+        work.stdout(&[&arguments[..], &["--report", "none", "--quiet"]].concat());
+    }
+    let [a, b] = ["a.jsonl", "b.jsonl"].map(|name| record(&work.path(name)).points);
+    assert_eq!(a, b);
+}
+
+#[test]
+fn a_directory_is_mapped_and_left_as_it_was() {
+    let work = Workdir::new();
+    let json = work.json(&[
+        "run", "target", "--budget", "12s", "--unique-max", "64M", "--out", "r.jsonl", "--json",
+    ]);
+    let record = record(&work.path("r.jsonl"));
+    assert!(record.points.iter().any(|point| point.engine == "psync"));
+    assert_eq!(record.regions.first().unwrap().unique_bytes.from, 8.0 * 1_048_576.0);
+    assert_eq!(record.regions.last().unwrap().unique_bytes.to, 64.0 * 1_048_576.0);
+    assert!(json["elapsed_s"].as_f64().unwrap() < 30.0);
+    assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
+}
+
+#[test]
+fn a_dry_run_prints_the_plan_and_writes_nothing() {
+    let work = Workdir::new();
+    let text = work.stdout(&["run", "target", "--dry-run"]);
+    for plan in ["blend", "paper", "orthogonal", "full grid"] {
+        assert!(text.contains(plan), "{plan}: {text}");
+    }
+    assert!(text.contains("7776"), "{text}");
+    assert!(work.left_behind().is_empty());
+    assert_eq!(std::fs::read_dir(work.path(".")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_report_can_be_rendered_again_and_is_the_same() {
+    let work = Workdir::new();
+    work.stdout(&["run", "sim:hdd", "--out", "r.jsonl", "--budget", "5m", "--quiet"]);
+    let first = std::fs::read(work.path("r.html")).unwrap();
+    work.stdout(&["report", "r.jsonl", "--out", "again.html"]);
+    assert_eq!(first, std::fs::read(work.path("again.html")).unwrap());
+    let text = work.stdout(&["report", "r.jsonl", "--format", "text"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
