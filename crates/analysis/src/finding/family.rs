@@ -123,10 +123,11 @@ pub(super) fn size(bytes: f64) -> String {
     show_bytes(bytes).replace(".00 ", " ").replace(".0 ", " ")
 }
 
-/// `the cache region (8 MiB to 249 MiB)`.
+/// `the cache region (8 MiB to 249 MiB)`, `the whole range (8 MiB to 1 GiB)`.
 pub(super) fn place(region: &Region) -> String {
     let extent = region.unique_bytes;
-    format!("the {} region ({} to {})", region.name, size(extent.from), size(extent.to))
+    let noun = if region.name.contains("range") { "" } else { " region" };
+    format!("the {}{noun} ({} to {})", region.name, size(extent.from), size(extent.to))
 }
 
 /// What ties a finding to its region, for those who read figures only.

@@ -81,7 +81,6 @@ pub(super) fn good_sizes(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
     let to = sizes.iter().rposition(good)?;
     let (smallest, largest) = (&sizes[from], &sizes[to]);
     let all = sizes.iter().all(good);
-    let open_end = to + 1 == sizes.len();
     let (place, rate) = (place(region), show_rate(best.throughput().mean));
     let text = if all {
         format!(
@@ -91,11 +90,14 @@ pub(super) fn good_sizes(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
             size(largest.value),
         )
     } else {
-        let reach =
-            if open_end { "and more".to_owned() } else { format!("to {}", size(largest.value)) };
+        let reach = match (from == to, to + 1 == sizes.len()) {
+            (true, _) => "only".to_owned(),
+            (false, true) => "and more".to_owned(),
+            (false, false) => format!("to {}", size(largest.value)),
+        };
         format!(
-            "In {place}, good request sizes are {} {reach}: they give at least 75 % of the best \
-             throughput, {rate} at {}.",
+            "In {place}, good request sizes are {} {reach}: at least 75 % of the best throughput, \
+             {rate} at {}.",
             size(smallest.value),
             size(best.value),
         )

@@ -10,7 +10,7 @@ use ioscape_model::{
     RegionUniqueBytes, ResponseTime, Target, Workload,
 };
 
-use super::family::{Effect, effect, ratio, size};
+use super::family::{Effect, effect, place, ratio, size};
 use super::{Evidence, findings};
 
 /// Everything a finding can look at, owned.
@@ -329,6 +329,7 @@ fn sizes_are_good_from_three_quarters_of_the_best_on() {
     check(4e8, "good_sizes", &good, "16 KiB and more");
     let good = [("smallest_good_size_bytes", 16 * KIB), ("largest_good_size_bytes", 256 * KIB)];
     check(2e8, "good_sizes", &good, "16 KiB to 256 KiB");
+    check(9e8, "good_sizes", &[("smallest_good_size_bytes", MIB)], "sizes are 1 MiB only");
     check(4e8, "saturation", &[("saturation_size_bytes", 64 * KIB)], "saturates at requests of 64");
     check(2e8, "saturation", &[("saturation_size_bytes", 64 * KIB)], "falls again");
     check(9e8, "saturation", &[("saturation_size_bytes", MIB)], "still rises");
@@ -433,7 +434,11 @@ fn intervals_of_ratios_add_in_squares() {
 }
 
 #[test]
-fn sizes_are_shown_short() {
+fn sizes_and_places_are_shown_short() {
+    let mut whole = region(FOCAL_BYTES[0]);
+    assert_eq!(place(&whole), "the cache region (8 MiB to 240 MiB)");
+    whole.name = "whole range".into();
+    assert_eq!(place(&whole), "the whole range (8 MiB to 240 MiB)");
     for (bytes, text) in [(4096.0, "4 KiB"), (1_048_576.0, "1 MiB"), (1.5e9, "1.40 GiB")] {
         assert_eq!(size(bytes), text);
     }
