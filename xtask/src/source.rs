@@ -31,13 +31,14 @@ impl Source {
         Self { path, text, code }
     }
 
-    /// Whether the whole file is tests: under `tests/` or `benches/`, or a `tests.rs`.
+    /// Whether the whole file is no part of what is shipped: under `tests/`, `benches/` or
+    /// `examples/`, whose files are programs of their own, or a `tests.rs`.
     pub fn is_test(&self) -> bool {
         let mut parts = self.path.rsplit('/');
         let name = parts.next().unwrap_or_default();
         name == "tests.rs"
             || name.ends_with("_tests.rs")
-            || parts.any(|dir| dir == "tests" || dir == "benches")
+            || parts.any(|dir| matches!(dir, "tests" | "benches" | "examples"))
     }
 
     /// The code without the items under `#[cfg(test)]`; nothing of a test file.
