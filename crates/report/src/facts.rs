@@ -53,7 +53,9 @@ pub(crate) fn first_facts(header: &Header) -> Vec<Fact> {
     let (target, host) = (&header.target, &header.host);
     let device = [
         target.device_model.clone().or_else(|| target.device.clone()),
-        target.rotational.map(|turns| if turns { "turns" } else { "does not turn" }.to_owned()),
+        target
+            .rotational
+            .map(|turns| if turns { "rotational" } else { "not rotational" }.to_owned()),
         target.scheduler.as_ref().map(|name| format!("scheduler {name}")),
         target.loop_backing.as_ref().map(|file| format!("a loop device on {file}")),
     ];
@@ -70,14 +72,16 @@ pub(crate) fn first_facts(header: &Header) -> Vec<Fact> {
         let available = show_bytes(host.memory_available_bytes as f64);
         format!("{}, {available} available", show_bytes(bytes))
     });
-    vec![
+    let mut all = vec![
         ("Filesystem", joined(&[given(&target.filesystem), size])),
         ("Device", joined(&device)),
         ("Memory", memory.unwrap_or_else(|| UNKNOWN.to_owned())),
         ("Limits", joined(&limits)),
         ("Processor", joined(&[given(&host.cpu_model), processors(host)])),
         ("System", joined(&[given(&host.os), given(&host.kernel), host.virtualisation.clone()])),
-    ]
+    ];
+    all.retain(|(_, value)| value != UNKNOWN);
+    all
 }
 
 /// Everything the header knows.

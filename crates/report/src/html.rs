@@ -15,6 +15,7 @@ use crate::family::Family;
 use crate::figures;
 use crate::landscape;
 use crate::sample::Samples;
+use crate::sayings;
 use crate::summary::{self, RegionRow};
 
 const STYLE: &str = include_str!("../assets/report.css");
@@ -44,7 +45,7 @@ pub fn html(record: &Record) -> String {
         method: facts::method_name(record.header.method),
         facts: facts::first_facts(&record.header),
         gaps: doubts::gaps(record, &samples),
-        findings: &record.findings,
+        findings: sayings::overall(record),
         doubts: doubts::doubts(record, &samples),
         rows: summary::region_rows(record, &samples),
         borders: record.borders.iter().map(landscape::border_words).collect(),
@@ -61,6 +62,7 @@ pub fn html(record: &Record) -> String {
         order: Figure::new(order, "wide"),
         stability: Figure::new(stability, "wide"),
         data,
+        regional_findings: regions.iter().any(|region| !region.findings.is_empty()),
         regions,
     };
     page.render().expect("the template writes into a string")
@@ -80,11 +82,13 @@ struct Page<'a> {
     facts: Vec<Fact>,
     gaps: Vec<String>,
     landscape: Figure,
-    findings: &'a [Finding],
+    findings: Vec<&'a Finding>,
     doubts: Vec<Doubt>,
     rows: Vec<RegionRow>,
     borders: Vec<String>,
     regions: Vec<RegionSection>,
+    /// Whether any region has findings of its own.
+    regional_findings: bool,
     slope: Figure,
     parts: Vec<Part>,
     course: Vec<String>,
@@ -118,6 +122,7 @@ struct RegionSection {
     name: String,
     extent: String,
     focal: String,
+    findings: Vec<String>,
     steps: Table,
     figures: Vec<Figure>,
 }
@@ -130,6 +135,7 @@ fn region_sections(record: &Record, samples: &Samples<'_>) -> Vec<RegionSection>
             name: region.name.clone(),
             extent: crate::chart::stretch(region.unique_bytes.from, region.unique_bytes.to),
             focal: focal_words(region),
+            findings: sayings::in_region(record, region),
             steps: family.steps(),
             figures: charts.map(|chart| Figure::new(chart, "small")).collect(),
         }

@@ -44,12 +44,22 @@ pub(crate) fn curves<'a>(samples: &'a Samples<'_>) -> Vec<UniqueCurve<'a>> {
     for group in groups.values_mut() {
         group.sort_by_key(|estimate| estimate.workload.unique_bytes);
     }
-    let fullest = |ink: Ink| {
-        let of_kind = groups.values().filter(|group| ink_of(&group[0].workload) == ink);
-        let best = of_kind.rev().max_by_key(|group| values(group))?;
+    let Some(fullest) = groups.values().rev().max_by_key(|group| values(group)) else {
+        return Vec::new();
+    };
+    // Of two equally full curves the one that is more like the fullest of all can be held
+    // against it.
+    let likeness = |group: &[&Estimate]| {
+        let (work, other) = (&group[0].workload, &fullest[0].workload);
+        usize::from(work.size_mean == other.size_mean)
+            + usize::from(work.process_num == other.process_num)
+    };
+    let of_kind = |ink: Ink| groups.values().filter(move |g| ink_of(&g[0].workload) == ink).rev();
+    let best = |ink: Ink| {
+        let best = of_kind(ink).max_by_key(|group| (values(group), likeness(group)))?;
         (values(best) >= CURVE_VALUES_MIN).then(|| UniqueCurve { ink, estimates: best.clone() })
     };
-    [Ink::Read, Ink::Write, Ink::Mixed].into_iter().filter_map(fullest).collect()
+    [Ink::Read, Ink::Write, Ink::Mixed].into_iter().filter_map(best).collect()
 }
 
 fn values(group: &[&Estimate]) -> usize {
@@ -168,7 +178,10 @@ fn rules(border: &Border) -> [Rule; 2] {
         Curve::Write => Ink::Write,
         Curve::Mixed => Ink::Plain,
     };
-    let name = format!("{} {}", border_name(border), show_bytes(border.unique_bytes.capacity));
+    // The label has no room for the interval, which is drawn; its digits still follow from it.
+    let capacity = figures::bytes(&capacity(border));
+    let size = capacity.split(" (").next().unwrap_or_default();
+    let name = format!("{} {size}", border_name(border));
     let onset =
         Rule { at: border.unique_bytes.onset, name: String::new(), kind: RuleKind::Onset, ink };
     [onset, Rule { at: border.unique_bytes.capacity, name, kind: RuleKind::Capacity, ink }]

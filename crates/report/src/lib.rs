@@ -2,9 +2,9 @@
 //!
 //! Pure functions of the record: no clock, no host name, no file is opened; the same record gives
 //! the same page, byte for byte. The words and figures are decided here in Rust (`landscape`,
-//! `family`, `course`, `facts`, `doubts`); `html` and `text` only arrange them. A graph is a
-//! [`chart::Chart`], which the page's script draws, the table below it lists and the terminal
-//! plots in characters, so that the three cannot disagree.
+//! `family`, `summary`, `sayings`, `doubts`, `course`, `facts`); `html` and `text` only arrange
+//! them. A graph is a `chart::Chart`, which the page's script draws, the table below it lists and
+//! the terminal plots in characters, so that the three cannot disagree.
 
 mod chart;
 mod course;
@@ -15,6 +15,7 @@ mod figures;
 mod html;
 mod landscape;
 mod sample;
+mod sayings;
 mod summary;
 mod text;
 

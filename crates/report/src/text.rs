@@ -15,6 +15,7 @@ use crate::facts;
 use crate::figures;
 use crate::landscape;
 use crate::sample::Samples;
+use crate::sayings;
 use crate::summary;
 use crate::text::paint::{Paint, Style};
 
@@ -175,8 +176,17 @@ fn findings(page: &mut Page, record: &Record) {
         return;
     }
     page.heading("What it says");
-    for finding in &record.findings {
+    for finding in sayings::overall(record) {
         page.wrapped("  - ", &finding.text, Style::Plain);
+    }
+    for region in &record.regions {
+        let sentences = sayings::in_region(record, region);
+        if !sentences.is_empty() {
+            page.wrapped("  ", &format!("In the {} region:", region.name), Style::Bold);
+        }
+        for sentence in sentences {
+            page.wrapped("  - ", &sentence, Style::Plain);
+        }
     }
 }
 

@@ -77,6 +77,14 @@ fn every_region_has_its_family_with_the_focal_vector_stated() {
 }
 
 #[test]
+fn what_holds_in_one_region_is_said_there() {
+    let page = html(&fixture::full());
+    let sentence = "<li>Good request sizes are 256 KiB to 1 MiB.</li>";
+    assert_eq!(page.matches(sentence).count(), 1);
+    assert!(page.find(sentence) > page.find("id=\"region-3\""));
+}
+
+#[test]
 fn the_landscape_has_three_curves_with_intervals_two_borders_and_three_regions() {
     let charts = charts(&html(&fixture::full()));
     let landscape = charts.iter().find(|chart| chart["id"] == "landscape").unwrap();

@@ -1,0 +1,54 @@
+//! The findings, sorted: what holds for the storage as a whole, and what holds in one region. A
+//! finding about a region carries its lower end as a figure.
+
+use ioscape_model::{Finding, Record, Region};
+
+const REGION_FIGURE: &str = "region_from_bytes";
+
+/// What holds for the storage as a whole.
+pub(crate) fn overall(record: &Record) -> Vec<&Finding> {
+    let in_some = |finding: &Finding| record.regions.iter().any(|region| is_about(finding, region));
+    record.findings.iter().filter(|finding| !in_some(finding)).collect()
+}
+
+/// What holds in a region, as sentences that stand under its name.
+pub(crate) fn in_region(record: &Record, region: &Region) -> Vec<String> {
+    let about = record.findings.iter().filter(|finding| is_about(finding, region));
+    about.map(|finding| without_place(&finding.text, &region.name)).collect()
+}
+
+fn is_about(finding: &Finding, region: &Region) -> bool {
+    finding.figures.get(REGION_FIGURE).is_some_and(|from| {
+        (from - region.unique_bytes.from).abs() <= 1e-6 * region.unique_bytes.from.abs()
+    })
+}
+
+/// `In the cache region (8 MiB to 61 MiB), reads run …` without what its heading says already.
+fn without_place(text: &str, region: &str) -> String {
+    let rest = text
+        .strip_prefix(&format!("In the {region} region ("))
+        .and_then(|rest| rest.split_once("), "))
+        .map_or(text, |(_, rest)| rest);
+    let mut letters = rest.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_under_a_heading_does_not_repeat_it() {
+        for (text, left) in [
+            ("In the cache region (8 MiB to 61 MiB), reads run faster.", "Reads run faster."),
+            (
+                "In the storage region (1 GiB to 2 GiB), x.",
+                "In the storage region (1 GiB to 2 GiB), x.",
+            ),
+            ("Anything else.", "Anything else."),
+            ("", ""),
+        ] {
+            assert_eq!(without_place(text, "cache"), left);
+        }
+    }
+}
