@@ -107,7 +107,7 @@ fn prepared(curve: &[CurvePoint]) -> Vec<CurvePoint> {
     };
     let mut points: Vec<CurvePoint> = curve.iter().filter(usable).copied().collect();
     points.sort_by(|a, b| a.value.total_cmp(&b.value));
-    points.dedup_by(|later, earlier| later.value == earlier.value);
+    points.dedup_by(|later, earlier| later.value <= earlier.value);
     points
 }
 
