@@ -17,6 +17,7 @@ pub(crate) struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it")]
 pub(crate) enum Command {
     /// The main job: explore TARGET, write the record and the report
     Run(RunArgs),
@@ -43,7 +44,7 @@ pub(crate) struct Common {
     /// Bound this process's memory, page cache included, by a control group of its own
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory_limit: Option<u64>,
-    /// Set vm.dirty_bytes for the time of the run (root; machine-wide; restored afterwards)
+    /// Bound the machine's dirty data (`vm.dirty_bytes`) for the time of the run (root; machine-wide; restored afterwards)
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) dirty_limit: Option<u64>,
 }
@@ -89,7 +90,7 @@ pub(crate) struct RunArgs {
 pub(crate) enum MethodArg {
     /// Border search, families of graphs, space-filling points
     Blend,
-    /// Chen and Patterson's plan: 20 points on unique_bytes, 10 on each other graph
+    /// Chen and Patterson's plan: 20 points on data touched, 10 on each other graph
     Paper,
     /// Their first attempt: all parameters at once at their 75 % point
     Global75,

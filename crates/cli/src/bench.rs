@@ -1,6 +1,6 @@
 //! What a measurement stands on: the target opened, the limits in force, the machine described.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ioscape_engine::dirty_limit::{self, DirtyLimit};
 use ioscape_engine::memory_limit::{self, MemoryLimit};
@@ -57,7 +57,7 @@ fn open_sim(request: &Request<'_>, name: &str) -> anyhow::Result<Bench> {
     if request.common.memory_limit.is_some() || request.common.dirty_limit.is_some() {
         return Err(usage("a simulated device has its own caches: leave the limits out"));
     }
-    let is_file = name.ends_with(".toml");
+    let is_file = Path::new(name).extension().is_some_and(|extension| extension == "toml");
     let spec = if is_file {
         let text = std::fs::read_to_string(name).map_err(|e| usage(format!("{name}: {e}")))?;
         SimSpec::from_toml(&text)?
@@ -100,10 +100,8 @@ fn open_directory(request: &Request<'_>) -> anyhow::Result<Bench> {
     host.dirty_limit_set_bytes = limits.dirty_limit;
     let target = target::describe(&path)?;
     let stall = stall_warning(&host, directory.is_memory());
-    let writes_max_bytes = stall
-        .as_ref()
-        .and(host.memory_limit_bytes)
-        .map(|limit| limit as f64 * WRITES_OF_MEMORY);
+    let writes_max_bytes =
+        stall.as_ref().and(host.memory_limit_bytes).map(|limit| limit as f64 * WRITES_OF_MEMORY);
     warnings.extend(stall);
     warnings.extend(clock_warning(&host));
     let flag = request.interrupt.flag();
@@ -123,10 +121,7 @@ fn open_directory(request: &Request<'_>) -> anyhow::Result<Bench> {
 
 /// What killed runs left: limits are restored, empty groups removed; this run's own files (it is
 /// being resumed) too; those of other runs are only pointed out.
-fn clear_leftovers(
-    directory: &target::Directory,
-    run: &RunId,
-) -> anyhow::Result<Vec<Warning>> {
+fn clear_leftovers(directory: &target::Directory, run: &RunId) -> anyhow::Result<Vec<Warning>> {
     dirty_limit::restore_leftover()?;
     memory_limit::remove_leftover_groups();
     files::remove_leftovers(directory, Some(run))?;
@@ -178,5 +173,9 @@ fn clock_warning(host: &Host) -> Option<Warning> {
         host.clock_read_s * 1e9,
         host.clock_source
     );
-    Some(Warning::new(Code::SlowClock, text, "use a machine whose clock source is tsc or kvm-clock"))
+    Some(Warning::new(
+        Code::SlowClock,
+        text,
+        "use a machine whose clock source is tsc or kvm-clock",
+    ))
 }

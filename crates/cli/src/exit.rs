@@ -35,8 +35,8 @@ impl From<Exit> for ExitCode {
 pub(crate) struct UsageError(pub(crate) String);
 
 /// Wrong usage, in one line.
-pub(crate) fn usage(message: impl ToString) -> anyhow::Error {
-    UsageError(message.to_string()).into()
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    UsageError(message.into()).into()
 }
 
 /// Which exit code an error stands for.

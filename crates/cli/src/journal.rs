@@ -52,8 +52,8 @@ impl Journal {
 
 /// Opens a record for reading.
 pub(crate) fn open(path: &Path) -> anyhow::Result<Record> {
-    let file =
-        File::open(path).map_err(|error| usage(format!("cannot open {}: {error}", path.display())))?;
+    let file = File::open(path)
+        .map_err(|error| usage(format!("cannot open {}: {error}", path.display())))?;
     Record::read(BufReader::new(file))
         .map_err(|error| usage(format!("{}: {error}", path.display())))
 }

@@ -91,13 +91,7 @@ fn visits(
     Ok((points, None))
 }
 
-fn header(
-    args: &MeasureArgs,
-    bench: &Bench,
-    run: &RunId,
-    seed: u64,
-    work: &Workload,
-) -> Header {
+fn header(args: &MeasureArgs, bench: &Bench, run: &RunId, seed: u64, work: &Workload) -> Header {
     let one = |value: u64| Range { min: value, max: value };
     let precision = args.precision.unwrap_or(Rules::thorough().precision);
     Header {

@@ -57,10 +57,7 @@ impl Progress {
                 } else {
                     format!("borders at {}", borders.join(", "))
                 };
-                self.line(&format!(
-                    "map {revision}: {} regions, {found}",
-                    landscape.regions.len()
-                ));
+                self.line(&format!("map {revision}: {} regions, {found}", landscape.regions.len()));
             }
         }
     }

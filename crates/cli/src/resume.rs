@@ -30,7 +30,8 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
     if header.method == Method::Measure {
         return Err(usage(format!("{shown} holds a single measurement: measure again instead")));
     }
-    let given = args.target.as_deref().map(|t| std::fs::canonicalize(t).unwrap_or_else(|_| t.into()));
+    let given =
+        args.target.as_deref().map(|t| std::fs::canonicalize(t).unwrap_or_else(|_| t.into()));
     if given.is_some_and(|given| given != Path::new(&header.target.path)) {
         return Err(usage(format!("{shown} is about {}: leave TARGET out", header.target.path)));
     }

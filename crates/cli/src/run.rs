@@ -162,11 +162,7 @@ fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<E
     }
 }
 
-fn write_report(
-    args: &RunArgs,
-    path: &Path,
-    record: &Record,
-) -> anyhow::Result<Option<PathBuf>> {
+fn write_report(args: &RunArgs, path: &Path, record: &Record) -> anyhow::Result<Option<PathBuf>> {
     let report = match &args.report {
         Some(file) if file.as_os_str() == "none" => return Ok(None),
         Some(file) => file.clone(),
@@ -286,7 +282,12 @@ fn print_plan(args: &RunArgs, header: &Header, rows: &[ForecastRow]) -> Exit {
 fn announce(header: &Header) {
     let target = &header.target;
     let on = target.device.as_deref().map_or(String::new(), |device| format!(" on {device}"));
-    say(&format!("{} ({}{on}), budget {}", target.path, target.filesystem, show_seconds(header.budget_s)));
+    say(&format!(
+        "{} ({}{on}), budget {}",
+        target.path,
+        target.filesystem,
+        show_seconds(header.budget_s)
+    ));
     if let Some(forecast) = &header.forecast {
         say(&format!(
             "forecast: about {} points in {}, {} written",

@@ -18,12 +18,13 @@ pub(crate) fn read(text: Option<&str>, flags: &WorkloadArgs) -> anyhow::Result<W
     };
     let overridden = flags.pairs();
     let is_overridden = |pair: &&str| {
-        pair.split_once('=').is_some_and(|(key, _)| overridden.iter().any(|(k, _)| *k == key.trim()))
+        pair.split_once('=')
+            .is_some_and(|(key, _)| overridden.iter().any(|(k, _)| *k == key.trim()))
     };
     let mut pairs: Vec<String> =
         base.split(',').filter(|pair| !is_overridden(pair)).map(str::to_owned).collect();
     pairs.extend(overridden.iter().map(|(key, value)| format!("{key}={value}")));
-    let work = Workload::parse(&pairs.join(",")).map_err(usage)?;
+    let work = Workload::parse(&pairs.join(",")).map_err(|error| usage(error.to_string()))?;
     supported(&work)?;
     Ok(work)
 }
@@ -34,7 +35,10 @@ fn from_name(text: &str) -> anyhow::Result<String> {
     }
     let names = || named::names().collect::<Vec<_>>().join(", ");
     named::named(text).map(|work| work.literal()).ok_or_else(|| {
-        usage(format!("no workload is called `{text}`; write key=value pairs or one of {}", names()))
+        usage(format!(
+            "no workload is called `{text}`; write key=value pairs or one of {}",
+            names()
+        ))
     })
 }
 
@@ -60,7 +64,7 @@ fn supported(work: &Workload) -> anyhow::Result<()> {
         (work.rate != 0.0, "rate"),
     ];
     match refused.into_iter().find(|(asked, _)| *asked) {
-        Some((_, what)) => Err(usage(WorkloadError::NotYet(what.to_owned()))),
+        Some((_, what)) => Err(usage(WorkloadError::NotYet(what.to_owned()).to_string())),
         None => Ok(()),
     }
 }

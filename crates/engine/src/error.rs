@@ -57,7 +57,11 @@ pub enum Error {
 
 impl Error {
     /// A failed system call on a path.
-    pub fn path(operation: &'static str, path: impl AsRef<Path>, source: impl Into<io::Error>) -> Self {
+    pub fn path(
+        operation: &'static str,
+        path: impl AsRef<Path>,
+        source: impl Into<io::Error>,
+    ) -> Self {
         Self::Path { operation, path: path.as_ref().to_owned(), source: source.into() }
     }
 }

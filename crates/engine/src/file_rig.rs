@@ -482,8 +482,13 @@ impl Rig for FileRig {
         Ok(Finished { response_ns, sync_s })
     }
 
+    /// What reaches storage: pages count once for every time they were made dirty, however often
+    /// they were written in between.
     fn written_bytes(&self) -> u64 {
-        self.files.written_bytes() + self.workload_written_bytes
+        match self.counters.process_io().filter(|_| self.hints.counters) {
+            Some(io) => io.dirtied_bytes,
+            None => self.files.written_bytes() + self.workload_written_bytes,
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Writes a revision of the map: what the points show so far, closed by a `map` line.
 
-use ioscape_analysis::finding::{self, Evidence};
 use ioscape_analysis::estimate;
-use ioscape_model::units::show_bytes;
+use ioscape_analysis::finding::{self, Evidence};
+use ioscape_model::units::{MIB, show_bytes};
 use ioscape_model::{Code, Curve, Line, Map, Point, Severity, Warning};
 
 use crate::explore::{self, Event, JournalError, Progress, Run};
@@ -57,9 +57,8 @@ pub(crate) fn is_precise(points: &[Point], precision: f64) -> bool {
     if repeatability.is_none() || estimates.is_empty() {
         return false; // nothing was visited twice: no interval means anything yet
     }
-    let precise = |throughput: ioscape_model::Interval| {
-        throughput.relative_half_width() <= precision
-    };
+    let precise =
+        |throughput: ioscape_model::Interval| throughput.relative_half_width() <= precision;
     let count = estimates.iter().filter(|e| precise(e.throughput_bytes_per_s)).count();
     count * 10 >= estimates.len() * 9
 }
@@ -83,7 +82,7 @@ fn border_not_reached(run: &Run<'_>, points: &[Point]) -> Option<Warning> {
     if reached >= cache_bytes {
         return None;
     }
-    let limit_bytes = (reached / 4.0).max(64.0 * 1048576.0);
+    let limit_bytes = (reached / 4.0).max(64.0 * MIB as f64);
     let text = format!(
         "the map ends at {}, below the {} that the page cache could take: it shows cached reads \
          only",
@@ -93,7 +92,7 @@ fn border_not_reached(run: &Run<'_>, points: &[Point]) -> Option<Warning> {
     let remedy = format!(
         "`--memory-limit {}M` shows the border and what lies behind it in the same time; a longer \
          --budget and more free space let the map reach further",
-        (limit_bytes / 1048576.0) as u64
+        limit_bytes as u64 / MIB
     );
     Some(Warning::new(Code::BorderNotReached, text, remedy).with_severity(Severity::Warning))
 }

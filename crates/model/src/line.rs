@@ -151,12 +151,16 @@ pub enum Curve {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BorderUniqueBytes {
     /// Where time per request is 10 % over the plateau.
+    #[serde(serialize_with = "crate::point::finite")]
     pub onset: f64,
     /// The size of the cache behind it.
+    #[serde(serialize_with = "crate::point::finite")]
     pub capacity: f64,
     /// Lower end of the capacity's 95 % interval.
+    #[serde(serialize_with = "crate::point::finite")]
     pub low: f64,
     /// Upper end.
+    #[serde(serialize_with = "crate::point::finite")]
     pub high: f64,
 }
 
@@ -170,6 +174,7 @@ pub struct Border {
     /// How it was found: `counters`, `timing`, `slope`.
     pub found_by: String,
     /// Time per request far beyond the border over time per request before it.
+    #[serde(serialize_with = "crate::point::finite")]
     pub step: f64,
     /// The revision of the map this belongs to.
     #[serde(default)]

@@ -1,7 +1,7 @@
 //! What one visit to one workload gave.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Warning, Workload};
 
@@ -9,11 +9,22 @@ use crate::{Warning, Workload};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// The estimate.
+    #[serde(serialize_with = "finite")]
     pub mean: f64,
     /// Lower end.
+    #[serde(serialize_with = "finite")]
     pub low: f64,
     /// Upper end.
+    #[serde(serialize_with = "finite")]
     pub high: f64,
+}
+
+/// JSON has no infinity, and a record that cannot be opened again would be worse than an interval
+/// that is merely absurdly wide.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+pub(crate) fn finite<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+    let kept = if value.is_nan() { 0.0 } else { value.clamp(f64::MIN, f64::MAX) };
+    to.serialize_f64(kept)
 }
 
 impl Interval {

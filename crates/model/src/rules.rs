@@ -43,11 +43,11 @@ impl Rules {
     pub fn brief() -> Self {
         Self {
             window_s: 0.1,
-            windows_min: 15,
+            windows_min: 12,
             precision: 0.05,
-            ramp_s: 0.6,
+            ramp_s: 0.5,
             ramp_max_s: 2.0,
-            measure_max_s: 3.0,
+            measure_max_s: 2.4,
             sync_at_end: true,
         }
     }

@@ -12,16 +12,25 @@ const RUN: [&str; 8] =
 
 /// Starts a run and waits until its record holds this many points.
 fn started(work: &Workdir, points: usize) -> Child {
-    let child = work.command(&RUN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = work.command(&RUN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    if !has_points(work, points) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        panic!("no {points} points after a minute");
+    }
+    child
+}
+
+fn has_points(work: &Workdir, points: usize) -> bool {
     let clock = ioscape_engine::Clock::start();
-    loop {
+    while clock.now_s() < 60.0 {
         let text = std::fs::read_to_string(work.path("r.jsonl")).unwrap_or_default();
         if text.matches("\"kind\":\"point\"").count() >= points {
-            return child;
+            return true;
         }
-        assert!(clock.now_s() < 60.0, "no {points} points after a minute");
         clock.sleep_until(clock.now_ns() + 20_000_000);
     }
+    false
 }
 
 fn signal(child: &Child, name: &str) {

@@ -1,5 +1,7 @@
 //! The built binary, as people and scripts meet it.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod interrupted;
 mod measure;
 mod refused;

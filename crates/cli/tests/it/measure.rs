@@ -6,7 +6,12 @@ use crate::workdir::{Workdir, record};
 fn an_estimate_has_the_fields_that_scripts_read() {
     let work = Workdir::new();
     let json = work.json(&[
-        "measure", "sim:nvme", "-w", "unique_bytes=16MiB,read_frac=1", "--json", "--quiet",
+        "measure",
+        "sim:nvme",
+        "-w",
+        "unique_bytes=16MiB,read_frac=1",
+        "--json",
+        "--quiet",
     ]);
     for key in ["throughput_bytes_per_s", "ops_per_s"] {
         let figure = &json[key];
@@ -23,8 +28,17 @@ fn an_estimate_has_the_fields_that_scripts_read() {
 fn a_real_file_is_measured_and_removed() {
     let work = Workdir::new();
     let json = work.json(&[
-        "measure", "target", "--unique-bytes", "8M", "--read-frac", "1", "--rounds", "1", "--json",
-        "--out", "m.jsonl",
+        "measure",
+        "target",
+        "--unique-bytes",
+        "8M",
+        "--read-frac",
+        "1",
+        "--rounds",
+        "1",
+        "--json",
+        "--out",
+        "m.jsonl",
     ]);
     assert!(json["ops_per_s"]["mean"].as_f64().unwrap() > 100.0);
     let point = &record(&work.path("m.jsonl")).points[0];

@@ -23,10 +23,9 @@ fn a_workload_that_cannot_be_is_named_in_one_line() {
 fn an_existing_record_is_never_overwritten() {
     let work = Workdir::new();
     std::fs::write(work.path("r.jsonl"), "precious").unwrap();
-    for arguments in [
-        ["run", "sim:nvme", "--out", "r.jsonl"],
-        ["measure", "sim:nvme", "--out", "r.jsonl"],
-    ] {
+    for arguments in
+        [["run", "sim:nvme", "--out", "r.jsonl"], ["measure", "sim:nvme", "--out", "r.jsonl"]]
+    {
         let line = work.refusal(&arguments);
         assert!(line.contains("exists"), "{line}");
     }

@@ -5,9 +5,8 @@ use crate::workdir::{Workdir, record};
 #[test]
 fn a_simulated_device_is_mapped_from_end_to_end() {
     let work = Workdir::new();
-    let json = work.json(&[
-        "run", "sim:nvme", "--out", "r.jsonl", "--seed", "7", "--json", "--quiet",
-    ]);
+    let json =
+        work.json(&["run", "sim:nvme", "--out", "r.jsonl", "--seed", "7", "--json", "--quiet"]);
     assert_eq!(json["record"], "r.jsonl");
     assert_eq!(json["report"], "r.html");
     let record = record(&work.path("r.jsonl"));
@@ -38,12 +37,20 @@ fn the_same_seed_gives_the_same_points() {
 fn a_directory_is_mapped_and_left_as_it_was() {
     let work = Workdir::new();
     let json = work.json(&[
-        "run", "target", "--budget", "12s", "--unique-max", "64M", "--out", "r.jsonl", "--json",
+        "run",
+        "target",
+        "--budget",
+        "12s",
+        "--unique-max",
+        "64M",
+        "--out",
+        "r.jsonl",
+        "--json",
     ]);
     let record = record(&work.path("r.jsonl"));
     assert!(record.points.iter().any(|point| point.engine == "psync"));
-    assert_eq!(record.regions.first().unwrap().unique_bytes.from, 8.0 * 1_048_576.0);
-    assert_eq!(record.regions.last().unwrap().unique_bytes.to, 64.0 * 1_048_576.0);
+    assert_eq!(record.regions.first().unwrap().unique_bytes.from as u64, 8 << 20);
+    assert_eq!(record.regions.last().unwrap().unique_bytes.to as u64, 64 << 20);
     assert!(json["elapsed_s"].as_f64().unwrap() < 30.0);
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
 }

@@ -73,7 +73,11 @@ impl BlendPlan {
             let samples = samples(seen.points, role);
             if let Step::Measure(unique_bytes) = border::next(&self.search(curve), curve, &samples)
             {
-                return Some(Visit { workload: self.curve_workload(curve, unique_bytes), role, round: 0 });
+                return Some(Visit {
+                    workload: self.curve_workload(curve, unique_bytes),
+                    role,
+                    round: 0,
+                });
             }
         }
         None
@@ -113,13 +117,9 @@ impl BlendPlan {
     }
 
     fn borders(&self, points: &[Point]) -> Vec<Border> {
-        let on = |curve, role| {
-            border::borders(&self.search(curve), curve, &samples(points, role))
-        };
-        let (read, write) = (
-            on(Curve::Read, Role::ReadBorder),
-            on(Curve::Write, Role::WriteBorder),
-        );
+        let on = |curve, role| border::borders(&self.search(curve), curve, &samples(points, role));
+        let (read, write) =
+            (on(Curve::Read, Role::ReadBorder), on(Curve::Write, Role::WriteBorder));
         border::merge(&read, &write)
     }
 
@@ -130,7 +130,7 @@ impl BlendPlan {
             .map(|stretch| Region {
                 name: stretch.name,
                 unique_bytes: stretch.unique_bytes,
-                focal: self.allowed(self.focal(stretch.unique_bytes.focal)),
+                focal: self.allowed(&self.focal(stretch.unique_bytes.focal)),
                 revision: 0,
             })
             .collect()
@@ -152,12 +152,12 @@ impl BlendPlan {
     }
 
     /// The same workload where it may be run, the nearest one that may be where not.
-    fn allowed(&self, work: Workload) -> Workload {
+    fn allowed(&self, work: &Workload) -> Workload {
         let most = self.extent.largest(work.process_num);
         let unique_bytes = whole_blocks((work.unique_bytes as f64).min(most));
         let most = self.settings.writes_max_bytes.unwrap_or(f64::INFINITY);
         let read_frac = if unique_bytes as f64 > most { 1.0 } else { work.read_frac };
-        Workload { unique_bytes, read_frac, ..work }
+        Workload { unique_bytes, read_frac, ..work.clone() }
     }
 
     fn process_nums(&self) -> Vec<u32> {
@@ -196,7 +196,7 @@ impl BlendPlan {
     fn possible(&self, works: Vec<Workload>) -> Vec<Workload> {
         let mut kept: Vec<Workload> = Vec::new();
         for work in works {
-            let work = self.allowed(work);
+            let work = self.allowed(&work);
             if work.check().is_ok() && !kept.contains(&work) {
                 kept.push(work);
             }
@@ -245,7 +245,8 @@ impl BlendPlan {
         let least = ranges.unique_bytes.min as f64;
         let unique = log_between(least, self.extent.largest(process_num).max(least), coordinate(0));
         let size_max = (unique / f64::from(process_num) / 8.0).min(ranges.size_mean.max as f64);
-        let size = log_between(ranges.size_mean.min as f64, ranges.size_mean.max as f64, coordinate(1));
+        let size =
+            log_between(ranges.size_mean.min as f64, ranges.size_mean.max as f64, coordinate(1));
         Workload {
             unique_bytes: whole_blocks(unique),
             size_mean: whole_blocks(size.min(size_max)),
@@ -314,9 +315,7 @@ fn border_sentence(border: &Border) -> String {
 
 fn is_made(visit: &Visit, points: &[Point]) -> bool {
     points.iter().any(|point| {
-        point.role == visit.role
-            && point.round == visit.round
-            && point.workload == visit.workload
+        point.role == visit.role && point.round == visit.round && point.workload == visit.workload
     })
 }
 

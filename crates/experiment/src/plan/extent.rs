@@ -47,16 +47,14 @@ impl Extent {
 
 /// The ranges of a map before anything is known but the hints: up to 1 GiB, and further where a
 /// cache that the machine is known to have can be passed in the time.
-pub fn ranges(
-    cpus: u32,
-    hints: &Hints,
-    unique_max_bytes: Option<u64>,
-    budget_s: f64,
-) -> Ranges {
+pub fn ranges(cpus: u32, hints: &Hints, unique_max_bytes: Option<u64>, budget_s: f64) -> Ranges {
     let mut ranges = Ranges::usual(cpus);
-    let room_bytes = (hints.room_bytes as f64).min(unique_max_bytes.unwrap_or(u64::MAX) as f64 * 3.0);
+    let room_bytes =
+        (hints.room_bytes as f64).min(unique_max_bytes.unwrap_or(u64::MAX) as f64 * 3.0);
     let mut wanted_bytes = ranges.unique_bytes.max as f64;
-    let affordable_bytes = hints.layout_bytes_per_s.map_or(0.0, |rate| rate * budget_s * LAYOUT_SHARE)
+    let affordable_bytes = hints
+        .layout_bytes_per_s
+        .map_or(0.0, |rate| rate * budget_s * LAYOUT_SHARE)
         .min(room_bytes * FIRST_FILE_SHARE);
     let caches = [hints.write_cache_bytes, hints.read_cache_bytes];
     for cache_bytes in caches.into_iter().flatten() {
