@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use hdrhistogram::Histogram;
 use ioscape_model::units::MIB;
 use ioscape_model::{Spent, State, Workload};
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::law::{Law, Share};
@@ -219,7 +219,7 @@ impl Rig for SimRig {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(visit_seed);
         let law = self.spec.law(work);
         let noise = NoiseStream::new(self.spec.noise, &mut rng);
-        let rests = vec![0.5; law.shares.len()];
+        let rests = law.shares.iter().map(|_| rng.random()).collect();
         self.running = Some(Running { work: work.clone(), law, noise, rng, rests });
         self.mark();
         Ok(())
@@ -232,14 +232,17 @@ impl Rig for SimRig {
         let speed = worked_s / length_s;
         let mut window = Window { length_s, ..Window::default() };
         for (share, rest) in running.law.shares.iter().zip(&mut running.rests) {
-            *rest += running.law.ops_per_s * share.probability * worked_s;
+            let made = running.law.ops_per_s * share.probability * worked_s;
+            *rest += made;
             let ops = rest.floor();
             *rest -= ops;
             // In a closed loop requests take as much longer as fewer are made.
             let response_s = if speed > 0.0 { share.response_s / speed } else { 0.0 };
             let count = &mut window.classes[share.class as usize];
             count.ops += ops as u64;
-            count.bytes += ops as u64 * running.work.size_mean;
+            // Bytes count as they move, not when their request is complete: a request of a slow
+            // machine may be longer than a visit.
+            count.bytes += (made * running.work.size_mean as f64).round() as u64;
             count.time_s += ops * response_s;
             let slowed = Share { response_s, ..*share };
             let histogram = &mut self.response_ns[share.class as usize];
