@@ -1,1 +1,8 @@
-//! ioscape analysis.
+//! Pure functions over records: the same record gives the same answer.
+
+pub mod border;
+pub mod estimate;
+pub mod finding;
+pub mod focal;
+pub mod region;
+pub mod slope;

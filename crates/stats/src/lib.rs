@@ -4,8 +4,10 @@
 //! error ([`batch`], [`interval`]), and means of repeated visits a pooled spread ([`pool`]).
 
 pub mod batch;
+pub mod hinge;
 pub mod interval;
 pub mod pool;
+pub mod segment;
 pub mod series;
 pub mod steady;
 
