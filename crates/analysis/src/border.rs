@@ -23,10 +23,15 @@ const STEP_MIN: f64 = 1.5;
 const TIMED_STEP_MIN: f64 = 1.75;
 /// Steps a little below are looked at, for they may turn out larger.
 const STEP_WORTH_A_LOOK: f64 = 1.4;
-/// Leaving the processor's caches makes a copy up to this many times dearer.
-const COPY_STEP_MAX: f64 = 4.0;
-/// Beyond this many times the cost of a copy in memory, it was not memory that answered.
-const COPY_TIMES_MAX: f64 = 3.0;
+/// Leaving the processor's caches makes a request up to this many times dearer: seen on servers
+/// with large caches and busy neighbours.
+const COPY_STEP_MAX: f64 = 8.0;
+/// Beyond this many times the cost of a copy in memory, it was not memory that answered a read …
+const COPY_TIMES_MAX: f64 = 8.0;
+/// … or took a write: throttled writes to a fast device are not far from memory's speed.
+const WRITE_COPY_TIMES_MAX: f64 = 3.0;
+/// With a larger standard error of its logarithm a capacity is not placed, only bracketed.
+const PLACED_LN_SE: f64 = 0.35;
 /// Factor between coarse values.
 const COARSE_RATIO: f64 = 4.0;
 /// Values around a hint. A hint is a place to look, never a result.
@@ -171,6 +176,7 @@ struct View<'a> {
     search: &'a Search,
     /// Sorted by `unique_bytes`.
     samples: Vec<Sample>,
+    on_writes: bool,
     residency: Option<Residency>,
     fit: Fit,
 }
@@ -184,7 +190,8 @@ impl<'a> View<'a> {
                 .then(a.time_s_per_byte.total_cmp(&b.time_s_per_byte))
         });
         // A write needs no page to be resident: its counters say nothing about its border.
-        let residency = if curve == Curve::Write { None } else { Residency::of(&samples) };
+        let on_writes = curve == Curve::Write;
+        let residency = if on_writes { None } else { Residency::of(&samples) };
         let known: Vec<KnownKnot> = residency
             .iter()
             .map(|known| KnownKnot { at: known.capacity_bytes, ln_se: known.ln_se })
@@ -194,7 +201,7 @@ impl<'a> View<'a> {
             .map(|sample| Observation { x: sample.unique_bytes, y: sample.time_s_per_byte })
             .collect();
         let fit = fit(&observations, &known, search.noise)?;
-        Some(Self { search, samples, residency, fit })
+        Some(Self { search, samples, on_writes, residency, fit })
     }
 
     fn capacity(&self, knot_idx: usize) -> f64 {
@@ -206,18 +213,35 @@ impl<'a> View<'a> {
     }
 
     fn is_border(&self, knot_idx: usize) -> bool {
-        let step_min = if self.is_counted(knot_idx) { STEP_MIN } else { TIMED_STEP_MIN };
-        self.fit.curve.step(knot_idx) >= step_min && !self.is_copy_step(knot_idx)
+        let step = self.fit.curve.step(knot_idx);
+        if self.is_counted(knot_idx) {
+            return step >= STEP_MIN;
+        }
+        step >= TIMED_STEP_MIN && !self.is_copy_step(knot_idx) && !self.is_doubtful(knot_idx)
     }
 
-    /// Whether a step is no larger than leaving the processor's caches explains.
+    /// Whether a step beyond the page cache could be the page cache's own, bent by noise. Slower
+    /// caches behind it are rare enough to ask for proof.
+    fn is_doubtful(&self, knot_idx: usize) -> bool {
+        let capacity = self.capacity(knot_idx);
+        let is_beyond = self.residency.as_ref().is_some_and(|r| capacity > r.capacity_bytes);
+        let step_low = self.fit.curve.step(knot_idx) * (-2.0 * self.fit.ln_step_se(knot_idx)).exp();
+        is_beyond && (step_low < STEP_MIN || self.fit.ln_knot_se(knot_idx) > 0.5 * PLACED_LN_SE)
+    }
+
+    /// Whether what was seen of a step is no more than leaving the processor's caches explains.
     fn is_copy_step(&self, knot_idx: usize) -> bool {
-        let step = self.fit.curve.step(knot_idx);
-        let after_s_per_byte = self.fit.curve.level(knot_idx) * step;
+        let curve = &self.fit.curve;
+        let end_bytes = match curve.knots.get(knot_idx + 1) {
+            Some(next) => next.at,
+            None => self.samples[self.samples.len() - 1].unique_bytes,
+        };
+        let after_s_per_byte = curve.value(end_bytes);
+        let times_max = if self.on_writes { WRITE_COPY_TIMES_MAX } else { COPY_TIMES_MAX };
         let at_memory_speed =
-            self.search.memory_s_per_byte.is_some_and(|s| after_s_per_byte < COPY_TIMES_MAX * s);
+            self.search.memory_s_per_byte.is_some_and(|s| after_s_per_byte < times_max * s);
         !self.is_counted(knot_idx)
-            && step < COPY_STEP_MAX
+            && after_s_per_byte < COPY_STEP_MAX * curve.level(knot_idx)
             && (self.search.in_memory || at_memory_speed)
     }
 
@@ -293,17 +317,21 @@ impl<'a> View<'a> {
     }
 
     fn border(&self, knot_idx: usize, curve: Curve) -> Border {
-        let capacity = self.capacity(knot_idx);
+        let mut capacity = self.capacity(knot_idx);
         let counted = self.residency.as_ref().filter(|_| self.is_counted(knot_idx));
         let ln_se = counted.map_or(self.fit.ln_knot_se(knot_idx), |residency| residency.ln_se);
         let spread = (2.0 * ln_se).clamp(0.01, 2.0).exp();
         let (mut low, mut high) = (capacity / spread, capacity * spread);
+        let mut onset = self.fit.curve.onset(knot_idx, ONSET_RISE).unwrap_or(capacity);
         // An unsettled search knows no more than the samples on either side.
         let (below, above) = self.bracket(knot_idx);
-        if !self.is_counted(knot_idx) && above / below > BRACKET_MAX {
+        if counted.is_none() && ln_se > PLACED_LN_SE {
+            (low, high) = (below, above);
+            capacity = (below * above).sqrt();
+            onset = capacity;
+        } else if counted.is_none() && above / below > BRACKET_MAX {
             (low, high) = (below.min(low), above.max(high));
         }
-        let onset = self.fit.curve.onset(knot_idx, ONSET_RISE).unwrap_or(capacity);
         let found_by = if self.is_counted(knot_idx) { "counters" } else { "timing" };
         Border {
             unique_bytes: BorderUniqueBytes { onset, capacity, low, high },

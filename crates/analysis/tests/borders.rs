@@ -369,3 +369,53 @@ fn the_order_of_the_samples_does_not_matter() {
     let search = truth.search();
     assert_eq!(next(&search, Curve::Read, shorter), next(&search, Curve::Read, &sorted));
 }
+
+#[test]
+fn a_read_curve_measured_on_a_busy_machine_shows_its_page_cache_and_nothing_else() {
+    // ext4 on a loop device in a memory group of 256 MiB, two neighbours at work: MiB, ns per
+    // byte, hit fraction. Below 245 MiB memory answers, from the processor's caches and past them.
+    let measured = [
+        (8.0, 0.058, 1.0),
+        (32.0, 0.119, 1.0),
+        (128.0, 0.210, 1.0),
+        (198.2, 0.173, 1.0),
+        (232.2, 0.343, 1.0),
+        (256.8, 10.295, 0.972),
+        (309.8, 5.896, 0.792),
+        (495.8, 77.583, 0.491),
+        (903.0, 69.984, 0.270),
+    ];
+    let samples = measured.map(|(unique_mib, time_ns_per_byte, hit)| Sample {
+        unique_bytes: unique_mib * MIB,
+        time_s_per_byte: time_ns_per_byte * 1e-9,
+        hit_fraction: Some(hit),
+        resident_bytes: None,
+    });
+    let search = Search {
+        hints_bytes: vec![248.0 * MIB],
+        memory_s_per_byte: Some(1.5e-10),
+        ..one_level(1.0, 1.0, 903.0 * MIB).search()
+    };
+    // Whatever had been measured when the budget ended: never more than the one border.
+    for n in 1..=samples.len() {
+        let found = find(&search, Curve::Read, &samples[..n]);
+        let counted = found.borders.iter().filter(|border| border.found_by == "counters").count();
+        assert_eq!(found.borders.len(), usize::from(n > 5), "{n} samples: {:#?}", found.borders);
+        assert_eq!(counted, found.borders.len());
+    }
+    let border = &find(&search, Curve::Read, &samples).borders[0];
+    assert!((border.unique_bytes.capacity / (245.0 * MIB) - 1.0).abs() < 0.03);
+    assert!(border.step > 100.0);
+}
+
+#[test]
+fn a_search_cut_short_says_between_which_values_the_border_lies() {
+    let truth = one_level(20.0 * MIB, 30.0, 512.0 * MIB);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
+    let samples = [8.0, 32.0].map(|mib| truth.sample(mib * MIB, 0.03, &mut rng));
+    let found = find(&truth.search(), Curve::Write, &samples);
+    assert_eq!(found.borders.len(), 1);
+    let at = found.borders[0].unique_bytes;
+    assert_eq!((at.low.round(), at.high.round()), (8.0 * MIB, 32.0 * MIB));
+    assert!(at.low < at.capacity && at.capacity < at.high);
+}
