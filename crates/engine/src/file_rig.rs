@@ -108,8 +108,10 @@ impl FileRig {
         let mut files = TestFiles::new(Arc::clone(&directory), run, Arc::clone(&interrupt))?;
         let began_s = clock.now_s();
         let probe_bytes = PROBE_BYTES.min(files.room_bytes() / 4 / MIB * MIB);
-        files.get(0, probe_bytes)?;
+        let probe = files.get(0, probe_bytes)?;
         let probe_s = clock.now_s() - began_s;
+        drop_cache(probe, 0..probe_bytes)
+            .map_err(|error| Error::path("drop the cache of", directory.path(), error))?;
         let memory_bytes = match host.memory_limit_bytes {
             Some(limit) => limit.min(host.memory_available_bytes) as f64 * CACHE_OF_LIMIT,
             None => host.memory_available_bytes as f64,
@@ -150,6 +152,21 @@ impl FileRig {
 
     fn cache_bytes(&self) -> u64 {
         self.hints.read_cache_bytes.map_or(u64::MAX, |bytes| bytes as u64)
+    }
+
+    /// Lays out what is missing. It leaves the page cache again: pages that were written are kept
+    /// in larger pieces and higher esteem by the kernel than pages that were read.
+    fn lay_out(&mut self, number: usize, length: u64) -> Result<()> {
+        let laid_out = self.files.length(number);
+        self.files.get(number, length)?;
+        let range = laid_out..self.files.length(number);
+        if range.is_empty() || self.directory.is_memory() {
+            return Ok(());
+        }
+        let file = self.files.open_again(number, OpenAccess::Buffered)?;
+        let path = self.files.path(number);
+        drop_cache(&file, range).map_err(|error| Error::path("drop the cache of", path, error))?;
+        Ok(())
     }
 
     /// Writes back what earlier points left dirty; says so when that does not help.
@@ -367,7 +384,7 @@ impl Rig for FileRig {
         };
         let mut spent_s = Spent::default();
         for (number, length) in &shares {
-            self.files.get(*number, *length)?;
+            self.lay_out(*number, *length)?;
         }
         spent_s.layout = lap(&self.clock);
         prepared.warnings.extend(self.quiesce()?);

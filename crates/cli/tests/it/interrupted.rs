@@ -78,7 +78,7 @@ fn a_run_that_has_ended_is_not_gone_on_with_unless_the_budget_grows() {
     assert!(line.contains("longer --budget"), "{line}");
     work.stdout(&["run", "--resume", "r.jsonl", "--budget", "4m", "--quiet"]);
     let end = record(&work.path("r.jsonl")).end.unwrap();
-    assert!(end.elapsed_s > 120.0 && end.elapsed_s <= 240.0, "{}", end.elapsed_s);
+    assert!(end.elapsed_s > 120.0 && end.elapsed_s < 250.0, "{}", end.elapsed_s);
 }
 
 #[test]
