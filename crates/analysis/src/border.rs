@@ -30,6 +30,10 @@ const COPY_STEP_MAX: f64 = 8.0;
 const COPY_TIMES_MAX: f64 = 8.0;
 /// … or took a write: throttled writes to a fast device are not far from memory's speed.
 const WRITE_COPY_TIMES_MAX: f64 = 3.0;
+/// Where no bandwidth was measured, memory answers in less, seconds per byte …
+const MEMORY_S_PER_BYTE: f64 = 1e-9;
+/// … and counters say that it did when at least this share of the requests hit.
+const MEMORY_HIT: f64 = 0.99;
 /// With a larger standard error of its logarithm a capacity is not placed, only bracketed.
 const PLACED_LN_SE: f64 = 0.35;
 /// Factor between coarse values.
@@ -56,7 +60,8 @@ pub struct Sample {
     pub unique_bytes: f64,
     /// Inverse of the throughput.
     pub time_s_per_byte: f64,
-    /// Share of the requested pages found resident; None where it cannot be known.
+    /// Share of the requested pages found resident, of the written pages found dirty already;
+    /// None where it cannot be known.
     pub hit_fraction: Option<f64>,
     /// How much of the file lay in the page cache; None where it cannot be known.
     pub resident_bytes: Option<f64>,
@@ -238,11 +243,22 @@ impl<'a> View<'a> {
         };
         let after_s_per_byte = curve.value(end_bytes);
         let times_max = if self.on_writes { WRITE_COPY_TIMES_MAX } else { COPY_TIMES_MAX };
-        let at_memory_speed =
-            self.search.memory_s_per_byte.is_some_and(|s| after_s_per_byte < times_max * s);
+        let at_memory_speed = match self.search.memory_s_per_byte {
+            Some(s) => after_s_per_byte < times_max * s,
+            None => after_s_per_byte < MEMORY_S_PER_BYTE && self.memory_answers(knot_idx),
+        };
         !self.is_counted(knot_idx)
             && after_s_per_byte < COPY_STEP_MAX * curve.level(knot_idx)
             && (self.search.in_memory || at_memory_speed)
+    }
+
+    /// Whether counters say that storage had no part in what was seen between a knot and the next.
+    fn memory_answers(&self, knot_idx: usize) -> bool {
+        let from = self.capacity(knot_idx);
+        let to = self.fit.curve.knots.get(knot_idx + 1).map_or(f64::INFINITY, |next| next.at);
+        let mut beyond =
+            self.samples.iter().filter(|s| s.unique_bytes > from && s.unique_bytes < to).peekable();
+        beyond.peek().is_some() && beyond.all(|s| s.hit_fraction.is_some_and(|h| h >= MEMORY_HIT))
     }
 
     /// Knots whose place matters: borders, and what may turn out to be one.

@@ -29,7 +29,7 @@ impl Hierarchy {
             capacity *= log_uniform(rng, 3.0, 16.0);
         }
         let last = levels[n_levels - 1].0;
-        let counted = with_counters.then(|| rng.random_range(0..n_levels));
+        let counted = with_counters.then_some(0); // the page cache comes before all other storage
         let max_bytes = last * log_uniform(rng, 2.0, 8.0);
         Self { base_s_per_byte: log_uniform(rng, 1e-10, 1e-7), levels, max_bytes, counted }
     }
@@ -348,6 +348,7 @@ fn counters_that_see_everything_resident_claim_no_page_cache() {
     let mut truth = one_level(64.0 * MIB, 5.0, 1024.0 * MIB);
     truth.levels.push((1e6 * MIB, 50.0));
     truth.counted = Some(1);
+    truth.base_s_per_byte = 1e-9; // no memory is as slow as five times this
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
     let visit = |bytes| truth.sample(bytes, 0.03, &mut rng);
     let (found, _) = explore(&truth.search(), Curve::Read, visit);
@@ -391,21 +392,27 @@ fn a_read_curve_measured_on_a_busy_machine_shows_its_page_cache_and_nothing_else
         hit_fraction: Some(hit),
         resident_bytes: None,
     });
-    let search = Search {
-        hints_bytes: vec![248.0 * MIB],
-        memory_s_per_byte: Some(1.5e-10),
-        ..one_level(1.0, 1.0, 903.0 * MIB).search()
-    };
-    // Whatever had been measured when the budget ended: never more than the one border.
-    for n in 1..=samples.len() {
-        let found = find(&search, Curve::Read, &samples[..n]);
-        let counted = found.borders.iter().filter(|border| border.found_by == "counters").count();
-        assert_eq!(found.borders.len(), usize::from(n > 5), "{n} samples: {:#?}", found.borders);
-        assert_eq!(counted, found.borders.len());
+    let search =
+        Search { hints_bytes: vec![248.0 * MIB], ..one_level(1.0, 1.0, 903.0 * MIB).search() };
+    for memory_s_per_byte in [Some(1.5e-10), None] {
+        let search = Search { memory_s_per_byte, ..search.clone() };
+        // Whatever had been measured when the budget ended: never more than the one border.
+        for n in 1..=samples.len() {
+            let found = find(&search, Curve::Read, &samples[..n]);
+            let counted =
+                found.borders.iter().filter(|border| border.found_by == "counters").count();
+            assert_eq!(
+                found.borders.len(),
+                usize::from(n > 5),
+                "{n} samples: {:#?}",
+                found.borders
+            );
+            assert_eq!(counted, found.borders.len());
+        }
+        let border = &find(&search, Curve::Read, &samples).borders[0];
+        assert!((border.unique_bytes.capacity / (245.0 * MIB) - 1.0).abs() < 0.03);
+        assert!(border.step > 100.0);
     }
-    let border = &find(&search, Curve::Read, &samples).borders[0];
-    assert!((border.unique_bytes.capacity / (245.0 * MIB) - 1.0).abs() < 0.03);
-    assert!(border.step > 100.0);
 }
 
 #[test]

@@ -116,7 +116,9 @@ impl FileRig {
             Some(limit) => limit.min(host.memory_available_bytes) as f64 * CACHE_OF_LIMIT,
             None => host.memory_available_bytes as f64,
         };
-        let dirty_bytes = u64::midpoint(host.dirty_background_bytes, host.dirty_limit_bytes);
+        // Beyond the background limit write-back runs all the time and pages are dirtied anew for
+        // every write; throttling begins halfway to the limit.
+        let dirty_bytes = host.dirty_background_bytes;
         let hints = Hints {
             read_cache_bytes: Some(memory_bytes),
             write_cache_bytes: Some((dirty_bytes as f64).min(memory_bytes)),

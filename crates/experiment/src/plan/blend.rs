@@ -336,7 +336,10 @@ fn samples(points: &[Point], role: Role) -> Vec<Sample> {
         .map(|point| Sample {
             unique_bytes: point.workload.unique_bytes as f64,
             time_s_per_byte: 1.0 / point.throughput(),
-            hit_fraction: point.hit_fraction,
+            hit_fraction: match role {
+                Role::WriteBorder => point.write_absorbed_fraction,
+                _ => point.hit_fraction,
+            },
             resident_bytes: point.resident_bytes.map(|bytes| bytes as f64),
         })
         .collect()
