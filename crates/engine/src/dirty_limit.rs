@@ -83,27 +83,32 @@ impl Drop for DirtyLimit {
         if let Ok(_turn) = self.place.take_turn()
             && let Ok(Some(saved)) = self.place.load()
         {
-            self.place.restore(&saved).ok();
+            self.place.restore_and_leave(&saved).ok();
         }
     }
 }
 
 /// Restores what a killed run left behind; says whether there was anything. Limits that a live
-/// run holds are its own business.
+/// run holds are its own business. Only root can have set limits, and only root can restore them:
+/// for anybody else there is nothing to do.
 ///
 /// # Errors
-/// When the old values cannot be read or written: for anyone but root, for one.
+/// When the old values cannot be read or written. The text names the file and what to do with
+/// it; measuring can go on without.
 pub fn restore_leftover() -> Result<bool> {
+    if !geteuid().is_root() {
+        return Ok(false);
+    }
     restore_leftover_at(&Place::system())
 }
 
 fn restore_leftover_at(place: &Place) -> Result<bool> {
-    if place.load()?.is_none() {
+    if !place.state_file().exists() {
         return Ok(false);
     }
     let _turn = place.take_turn()?;
     match place.load()? {
-        Some(saved) if !saved.owner.is_alive() => place.restore(&saved).map(|()| true),
+        Some(saved) if !saved.owner.is_alive() => place.restore_and_leave(&saved).map(|()| true),
         _ => Ok(false),
     }
 }
@@ -180,6 +185,21 @@ impl Place {
 
     /// One at a time: held until the answer is dropped. Makes the directory where it is missing.
     fn take_turn(&self) -> Result<File> {
+        loop {
+            let directory = self.open_state()?;
+            rustix::fs::flock(&directory, FlockOperation::LockExclusive)
+                .map_err(|error| Error::path("lock", &self.state, error))?;
+            // The previous holder may have removed it meanwhile, and another made a new one.
+            let inode = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+            let held = directory.metadata().map(inode).ok();
+            if held.is_some() && held == fs::metadata(&self.state).map(inode).ok() {
+                return Ok(directory);
+            }
+        }
+    }
+
+    /// The directory of the state file, made where it is missing; private to this user.
+    fn open_state(&self) -> Result<File> {
         let failed = |operation, error: io::Error| Error::path(operation, &self.state, error);
         match fs::DirBuilder::new().mode(0o700).create(&self.state) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -199,8 +219,6 @@ impl Place {
                 self.state.display()
             )));
         }
-        rustix::fs::flock(&directory, FlockOperation::LockExclusive)
-            .map_err(|error| failed("lock", error.into()))?;
         Ok(directory)
     }
 
@@ -211,8 +229,15 @@ impl Place {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             answer => answer.map_err(failed)?,
         };
-        let saved = toml::from_str(&text).map_err(io::Error::other).map_err(failed)?;
-        Ok(Some(saved))
+        toml::from_str(&text).map(Some).map_err(|error| {
+            Error::Refused(format!(
+                "{} should hold the dirty limits that a killed run left set, and cannot be \
+                 understood ({}): look at vm.dirty_bytes and vm.dirty_background_bytes \
+                 (sysctl vm), set them right and remove the file",
+                path.display(),
+                error.message()
+            ))
+        })
     }
 
     /// Whole or not at all: a half-written file would lose the old values.
@@ -230,6 +255,14 @@ impl Place {
         self.write(BACKGROUND, saved.background)?;
         let path = self.state_file();
         fs::remove_file(&path).map_err(|error| Error::path("remove", &path, error))
+    }
+
+    /// Restores, and takes the directory away; whoever waits for a turn in it notices.
+    fn restore_and_leave(&self, saved: &Saved) -> Result<()> {
+        self.restore(saved)?;
+        // Where somebody put a file of theirs it stays, and harms nobody.
+        fs::remove_dir(&self.state).ok();
+        Ok(())
     }
 
     fn read(&self, name: &str) -> Result<Setting> {
@@ -291,7 +324,7 @@ mod tests {
         drop(limit);
         assert_eq!(value(&place, "dirty_ratio"), 20);
         assert_eq!(value(&place, "dirty_background_bytes"), 7_000_000);
-        assert!(!place.state_file().exists());
+        assert!(!place.state.exists(), "nothing is left behind");
     }
 
     #[test]
@@ -321,7 +354,7 @@ mod tests {
                 assert!(restore_leftover_at(&place).unwrap());
             }
             assert_eq!(value(&place, "dirty_bytes"), 123_456_789);
-            assert!(!place.state_file().exists());
+            assert!(!place.state.exists());
             assert!(!restore_leftover_at(&place).unwrap());
         }
     }
@@ -335,6 +368,17 @@ mod tests {
         let answer = DirtyLimit::set_at(place.clone(), 90_000_000);
         assert!(matches!(answer, Err(Error::Refused(reason)) if reason.contains("private")));
         assert_eq!(value(&place, "dirty_ratio"), 20);
+    }
+
+    #[test]
+    fn a_state_file_that_makes_no_sense_is_named_with_what_to_do() {
+        let (_directory, place) = place();
+        drop(place.take_turn().unwrap());
+        fs::write(place.state_file(), "owner = ").unwrap();
+        let why = restore_leftover_at(&place).unwrap_err().to_string();
+        let path = place.state_file().display().to_string();
+        assert!(why.contains(&path) && why.contains("remove the file"), "{why}");
+        assert!(!why.contains('\n'), "{why}");
     }
 
     #[test]

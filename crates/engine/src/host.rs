@@ -96,7 +96,8 @@ mod tests {
         let host = describe(&clock);
         let took_s = clock.now_s();
         eprintln!("described in {took_s:.3} s: {host:#?}");
-        assert!(took_s < 2.0, "{took_s} s");
+        // Of 0.3 s; generous, for a test machine may be busy.
+        assert!(took_s < 20.0, "{took_s} s");
         assert!(!host.cpu_model.is_empty() && host.cpus >= 1);
         assert!(host.memory_bytes >= host.memory_available_bytes);
         assert!(host.memory_available_bytes > 0);
@@ -109,12 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_it_names_the_machine() {
-        let Some(name) = read("/proc/sys/kernel/hostname").filter(|name| name.len() > 3) else {
-            eprintln!("SKIPPED: the host name is too short to look for");
-            return;
-        };
-        let host = describe(&Clock::start());
-        assert!(!format!("{host:?}").contains(&name));
+    fn nothing_in_it_names_the_machine_or_its_user() {
+        // By the fields there are: looking for the name itself trips over machines called `linux`.
+        let fields = toml::Table::try_from(describe(&Clock::start())).unwrap();
+        assert!(fields.contains_key("kernel"));
+        for field in fields.keys() {
+            for secret in ["name", "serial", "user", "uuid", "address"] {
+                assert!(!field.contains(secret), "{field}");
+            }
+        }
     }
 }

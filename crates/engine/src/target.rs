@@ -7,6 +7,7 @@ mod describe;
 pub(crate) mod mounts;
 
 use std::fs;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -92,18 +93,22 @@ pub struct Directory {
 /// Opens a target directory. A symbolic link to one is followed, once, here.
 ///
 /// # Errors
-/// [`Error::Refused`] with the reason for everything that is not a directory on a writable
-/// filesystem that stores something.
+/// [`Error::Refused`] with the reason for everything that is not a directory this user may open on
+/// a writable filesystem that stores something.
 pub fn open_directory(path: impl AsRef<Path>) -> Result<Directory> {
     let given = path.as_ref();
-    let path = fs::canonicalize(given).map_err(|error| Error::path("find", given, error))?;
-    let metadata = fs::metadata(&path).map_err(|error| Error::path("look at", &path, error))?;
+    let refused = |error: io::Error| {
+        let shown = given.display();
+        Error::Refused(format!("{shown} cannot be opened ({error}): name a directory that exists"))
+    };
+    let path = fs::canonicalize(given).map_err(refused)?;
+    let metadata = fs::metadata(&path).map_err(refused)?;
     if !metadata.is_dir() {
         return Err(Error::Refused(not_a_directory(&path, metadata.file_type())));
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let descriptor = rustix::fs::open(&path, flags, Mode::empty())
-        .map_err(|error| Error::path("open", &path, error))?;
+        .map_err(|error| refused(error.into()))?;
     let mount = mounts::mount_of(descriptor.as_fd()).ok_or_else(|| {
         Error::Refused(format!("{}: cannot find out what filesystem this is", path.display()))
     })?;

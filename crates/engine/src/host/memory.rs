@@ -30,18 +30,18 @@ pub(super) fn meminfo_bytes(meminfo: &str, key: &str) -> Option<u64> {
     })
 }
 
+/// Both blocks of a copy together, at most: enough to leave the caches of most processors, little
+/// enough to be had quickly everywhere.
+const COPY_MAX_BYTES: u64 = 64 << 20;
+
 /// Bytes per second of copying blocks that together are four times the last-level cache, as Chen
-/// and Patterson's environment table gives memory speed. `None` where that takes too much memory:
-/// virtual machines often report the cache of the whole host.
+/// and Patterson's environment table gives memory speed, but not more than 64 MiB. Virtual
+/// machines often report the cache of the whole host: with a last-level cache that is really that
+/// large the figure is an upper bound, for part of the copy stays in it. `None` where an eighth
+/// of the memory to be had is too little for a copy that means anything.
 pub(super) fn copy_bytes_per_s(clock: &Clock, llc_bytes: Option<u64>) -> Option<f64> {
-    const TOTAL_MAX_BYTES: u64 = 256 << 20;
-    const LLC_ASSUMED_BYTES: u64 = 32 << 20;
     const COPIES: usize = 4;
-    let total_bytes = 4 * llc_bytes.unwrap_or(LLC_ASSUMED_BYTES);
-    if total_bytes > TOTAL_MAX_BYTES || total_bytes > super::memory_to_be_had_bytes() / 4 {
-        return None;
-    }
-    let length = total_bytes as usize / 2;
+    let length = copy_length_bytes(llc_bytes, super::memory_to_be_had_bytes())? as usize;
     // Filled with something: untouched memory would all be one page of zeros.
     let source = vec![1_u8; length];
     let mut copy = vec![2_u8; length];
@@ -53,6 +53,14 @@ pub(super) fn copy_bytes_per_s(clock: &Clock, llc_bytes: Option<u64>) -> Option<
     };
     let shortest_s = (0..COPIES).map(once).fold(f64::INFINITY, f64::min);
     Some(length as f64 / shortest_s)
+}
+
+/// Length of each of the two blocks.
+fn copy_length_bytes(llc_bytes: Option<u64>, available_bytes: u64) -> Option<u64> {
+    const LENGTH_MIN_BYTES: u64 = 1 << 20;
+    let wanted_bytes = llc_bytes.map_or(COPY_MAX_BYTES, |bytes| bytes.saturating_mul(4));
+    let length = wanted_bytes.min(COPY_MAX_BYTES).min(available_bytes / 8) / 2;
+    (length >= LENGTH_MIN_BYTES).then_some(length)
 }
 
 #[cfg(test)]
@@ -67,11 +75,21 @@ mod tests {
     }
 
     #[test]
-    fn the_speed_of_memory_is_plausible_and_not_asked_of_a_huge_cache() {
+    fn the_speed_of_memory_is_plausible() {
         let clock = Clock::start();
         let rate = copy_bytes_per_s(&clock, Some(8 << 20));
         eprintln!("copy: {rate:?} bytes/s in {:.3} s", clock.now_s());
         assert!(rate.is_none_or(|rate| (1e8..1e12).contains(&rate)));
-        assert_eq!(copy_bytes_per_s(&clock, Some(260 << 20)), None);
+    }
+
+    #[test]
+    fn a_copy_is_large_but_never_a_danger_to_a_small_memory_group() {
+        const MIB: u64 = 1 << 20;
+        let plenty = 1024 * MIB;
+        assert_eq!(copy_length_bytes(Some(8 * MIB), plenty), Some(16 * MIB));
+        assert_eq!(copy_length_bytes(Some(260 * MIB), plenty), Some(32 * MIB));
+        assert_eq!(copy_length_bytes(None, plenty), Some(32 * MIB));
+        assert_eq!(copy_length_bytes(Some(260 * MIB), 64 * MIB), Some(4 * MIB));
+        assert_eq!(copy_length_bytes(Some(8 * MIB), 8 * MIB), None);
     }
 }
