@@ -26,7 +26,7 @@ fn an_estimate_has_the_fields_that_scripts_read() {
 
 #[test]
 fn a_real_file_is_measured_and_removed() {
-    let work = Workdir::new();
+    let work = Workdir::alone();
     let json = work.json(&[
         "measure",
         "target",
@@ -53,12 +53,13 @@ fn a_real_file_is_measured_and_removed() {
 
 #[test]
 fn the_null_engine_measures_the_harness_alone() {
-    let work = Workdir::new();
+    let work = Workdir::alone();
     let arguments = ["measure", "target", "--engine", "null", "--rounds", "1", "--out", "m.jsonl"];
     work.stdout(&arguments);
     let point = &record(&work.path("m.jsonl")).points[0];
     assert_eq!(point.engine, "null");
-    assert!(point.ops_per_s > 100_000.0, "{}", point.ops_per_s);
+    // Far more than any storage serves, however busy the machine is.
+    assert!(point.ops_per_s > 10_000.0, "{}", point.ops_per_s);
 }
 
 #[test]

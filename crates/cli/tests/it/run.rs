@@ -35,7 +35,7 @@ fn the_same_seed_gives_the_same_points() {
 
 #[test]
 fn a_directory_is_mapped_and_left_as_it_was() {
-    let work = Workdir::new();
+    let work = Workdir::alone();
     let json = work.json(&[
         "run",
         "target",
@@ -51,7 +51,8 @@ fn a_directory_is_mapped_and_left_as_it_was() {
     assert!(record.points.iter().any(|point| point.engine == "psync"));
     assert_eq!(record.regions.first().unwrap().unique_bytes.from as u64, 8 << 20);
     assert_eq!(record.regions.last().unwrap().unique_bytes.to as u64, 64 << 20);
-    assert!(json["elapsed_s"].as_f64().unwrap() < 30.0);
+    // Of 12 s; generous, for a test machine may be busy.
+    assert!(json["elapsed_s"].as_f64().unwrap() < 5.0 * 12.0, "{}", json["elapsed_s"]);
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
 }
 

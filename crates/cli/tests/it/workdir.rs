@@ -2,12 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ioscape_model::Record;
+
+/// Held by the one test that makes real I/O: two at a time would measure each other.
+static STORAGE: Mutex<()> = Mutex::new(());
 
 /// A directory that goes away with the test.
 pub(crate) struct Workdir {
     directory: tempfile::TempDir,
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Workdir {
@@ -15,7 +20,13 @@ impl Workdir {
         // Beside the build, not in /tmp: that may be a memory filesystem.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         std::fs::create_dir(directory.path().join("target")).unwrap();
-        Self { directory }
+        Self { directory, _turn: None }
+    }
+
+    /// For real I/O: no other such test runs meanwhile.
+    pub(crate) fn alone() -> Self {
+        let turn = STORAGE.lock().unwrap_or_else(PoisonError::into_inner);
+        Self { _turn: Some(turn), ..Self::new() }
     }
 
     /// Where files are measured.
