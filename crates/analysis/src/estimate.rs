@@ -4,7 +4,9 @@
 //! Workloads that write repeat less well than those that only read, so the two are pooled apart
 //! where there are enough visits of each. Canaries watch the machine and are left out.
 
-use ioscape_model::{Code, Estimate, Interval, Point, ResponseTime, Role, Warning, Workload};
+use ioscape_model::{
+    Code, Estimate, Interval, Point, ResponseTime, Role, Severity, Warning, Workload,
+};
 use ioscape_stats::{Mean, Spread, Visit, t_two_sided};
 
 /// Confidence of the intervals, within visits and between them.
@@ -79,7 +81,7 @@ impl Stratum {
         let members: Vec<usize> =
             (0..groups.len()).filter(|&index| belongs(&groups[index][0].workload)).collect();
         let visits: Vec<Vec<Visit>> =
-            members.iter().map(|&index| groups[index].iter().map(|p| visit(p)).collect()).collect();
+            members.iter().map(|&index| counted(&groups[index]).map(visit).collect()).collect();
         Self { members, spread: Spread::of(&visits), visits }
     }
 
@@ -87,7 +89,8 @@ impl Stratum {
         let mean = self.spread.mean(index, &self.visits[index]);
         let average_of = |figure: fn(&Point) -> Option<f64>| average(group, figure);
         let mut warnings = worst_of_each_code(group);
-        warnings.extend(self.bistable(index, group));
+        warnings.extend(self.bistable(index));
+        warnings.extend(dead(group));
         Estimate {
             workload: group[0].workload.clone(),
             visits: group.len() as u32,
@@ -102,7 +105,7 @@ impl Stratum {
         }
     }
 
-    fn bistable(&self, index: usize, group: &Group<'_>) -> Option<Warning> {
+    fn bistable(&self, index: usize) -> Option<Warning> {
         let visits = &self.visits[index];
         let by_value = |a: &&Visit, b: &&Visit| a.ln_value.total_cmp(&b.ln_value);
         let (low, high) = (visits.iter().min_by(by_value)?, visits.iter().max_by(by_value)?);
@@ -112,7 +115,7 @@ impl Stratum {
         (far && self.spread.is_strange(index)).then(|| {
             let text = format!(
                 "{} visits differ by a factor of {:.2}, where visits usually differ by {:.1} %",
-                group.len(),
+                visits.len(),
                 apart.exp(),
                 sd * 100.0
             );
@@ -123,6 +126,26 @@ impl Stratum {
             )
         })
     }
+}
+
+fn is_dead(point: &Point) -> bool {
+    point.throughput() <= FIGURE_MIN
+}
+
+/// The visits that a mean is taken of. One in which nothing was completed has no logarithm: it
+/// would drag the mean of the others to nothing, and it is named in a warning instead.
+fn counted<'a>(group: &Group<'a>) -> impl Iterator<Item = &'a Point> {
+    let all_dead = group.iter().all(|point| is_dead(point));
+    group.clone().into_iter().filter(move |point| all_dead || !is_dead(point))
+}
+
+fn dead(group: &Group<'_>) -> Option<Warning> {
+    let count = group.iter().filter(|point| is_dead(point)).count();
+    (count > 0).then(|| {
+        let text = format!("in {count} of {} visits not one request was completed", group.len());
+        let remedy = "find out what held the requests up, or measure longer";
+        Warning::new(Code::FewRequests, text, remedy).with_severity(Severity::Serious)
+    })
 }
 
 /// A visit's logarithm and its own error.
@@ -138,8 +161,9 @@ fn visit(point: &Point) -> Visit {
 /// The geometric mean of a figure over the visits, with the relative interval of `mean`.
 fn around(group: &Group<'_>, mean: &Mean, figure: impl Fn(&Point) -> f64) -> Interval {
     let half_width = mean.half_width(CONFIDENCE);
-    let ln_sum: f64 = group.iter().map(|point| figure(point).max(FIGURE_MIN).ln()).sum();
-    let value = (ln_sum / group.len() as f64).exp();
+    let logarithms: Vec<f64> =
+        counted(group).map(|point| figure(point).max(FIGURE_MIN).ln()).collect();
+    let value = (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp();
     Interval { mean: value, low: value * (-half_width).exp(), high: value * half_width.exp() }
 }
 
@@ -194,7 +218,7 @@ fn repeatability(strata: &[Stratum]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ioscape_model::{Classes, Severity, Spent};
+    use ioscape_model::{Classes, Spent};
 
     /// A visit to the workload with `unique_mib`, that gave so many MB/s.
     fn point(unique_mib: u64, megabytes_per_s: f64) -> Point {
@@ -327,10 +351,13 @@ mod tests {
     }
 
     #[test]
-    fn a_visit_in_which_nothing_was_completed_leaves_finite_figures() {
+    fn a_visit_in_which_nothing_was_completed_is_named_and_left_out_of_the_mean() {
         let mut dead = point(8, 0.0);
         dead.response_time_s = ResponseTime::default();
-        let estimates = pool(&[dead, point(8, 100.0), point(9, 100.0)], 0).0;
+        let estimates = pool(&[dead.clone(), point(8, 100.0), point(9, 100.0)], 0).0;
+        assert!((estimates[0].throughput_bytes_per_s.mean / 100e6 - 1.0).abs() < 1e-9);
+        assert_eq!(estimates[0].warnings[0].severity, Severity::Serious);
+        assert!(pool(&[dead], 0).0[0].throughput_bytes_per_s.mean < 1.0);
         for estimate in &estimates {
             let interval = &estimate.throughput_bytes_per_s;
             assert!(interval.low >= 0.0 && interval.high.is_finite());

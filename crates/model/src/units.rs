@@ -58,6 +58,27 @@ pub fn show_bytes(bytes: f64) -> String {
     show_scaled(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
 }
 
+/// A size that somebody chose or a place on an axis: `64 KiB` where it is whole, three significant
+/// digits otherwise.
+pub fn show_size(bytes: f64) -> String {
+    let whole = |base: f64| (bytes / base - (bytes / base).round()).abs() < 0.001 * bytes / base;
+    for (base, unit) in [(GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")] {
+        let base = base as f64;
+        let fits = (base..1000.0 * base).contains(&bytes);
+        if fits && whole(base) {
+            return format!("{:.0} {unit}", bytes / base);
+        }
+    }
+    show_bytes(bytes)
+}
+
+/// A share of the whole: `97 %`; one digit more next to the ends, where it tells something.
+pub fn show_percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    let near_end = (percent > 0.0 && percent < 9.95) || (percent > 98.0 && percent < 99.95);
+    if near_end { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
 /// A rate in decimal units, as storage is sold: `1.27 GB/s`.
 pub fn show_rate(bytes_per_s: f64) -> String {
     show_scaled(bytes_per_s, 1000.0, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
@@ -146,6 +167,20 @@ mod tests {
         assert_eq!(show_bytes(268_435_456.0), "256 MiB");
         assert_eq!(show_bytes(4096.0), "4.00 KiB");
         assert_eq!(show_bytes(17.0), "17 B");
+        for (bytes, shown) in [
+            (65_536.0, "64 KiB"),
+            (1_048_576.0, "1 MiB"),
+            (50_000_000.0, "47.7 MiB"),
+            (1.5e9, "1.40 GiB"),
+            (2_199_023_255_552.0, "2.00 TiB"),
+            (0.0, "0 B"),
+        ] {
+            assert_eq!(show_size(bytes), shown);
+        }
+        for (fraction, shown) in [(0.5, "50 %"), (0.034, "3.4 %"), (0.993, "99.3 %"), (0.0, "0 %")]
+        {
+            assert_eq!(show_percent(fraction), shown);
+        }
         assert_eq!(show_rate(1.2749e9), "1.27 GB/s");
         assert_eq!(show_seconds(92.1e-6), "92.1 µs");
         assert_eq!(show_seconds(3.2), "3.20 s");

@@ -1,7 +1,8 @@
 //! Figures as people read them: with unit and interval, and no digit that is not known.
 
 use ioscape_model::Interval;
-use ioscape_model::units::{show_bytes, three_digits};
+use ioscape_model::units::three_digits;
+pub(crate) use ioscape_model::units::{show_percent as percent, show_size as size};
 
 const RATE_UNITS: [&str; 5] = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
 const BYTE_UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -22,27 +23,6 @@ pub(crate) fn bytes(interval: &Interval) -> String {
 /// `12300 /s (12100–12500)`.
 pub(crate) fn per_second(interval: &Interval) -> String {
     with_interval(interval, f64::INFINITY, &["/s"])
-}
-
-/// A size that somebody chose: `64 KiB` where it is whole, three digits otherwise.
-pub(crate) fn size(bytes: f64) -> String {
-    let mut scaled = bytes;
-    let mut unit = 0;
-    while scaled >= 1024.0 && unit + 1 < BYTE_UNITS.len() {
-        scaled /= 1024.0;
-        unit += 1;
-    }
-    if (scaled - scaled.round()).abs() < 0.001 * scaled && scaled < 1000.0 {
-        return format!("{scaled:.0} {}", BYTE_UNITS[unit]);
-    }
-    show_bytes(bytes)
-}
-
-/// `97 %`; one digit more next to the ends, where it tells something.
-pub(crate) fn percent(fraction: f64) -> String {
-    let percent = fraction * 100.0;
-    let near_end = (percent > 0.0 && percent < 10.0) || (percent > 98.0 && percent < 99.95);
-    if near_end { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
 /// The same where it may be unknown.
@@ -114,22 +94,5 @@ mod tests {
         }
         assert_eq!(bytes(&interval(255_852_544.0, 249e6, 262e6)), "244 MiB (237–250)");
         assert_eq!(per_second(&interval(12_345.0, 12_100.0, 12_600.0)), "12300 /s (12100–12600)");
-    }
-
-    #[test]
-    fn chosen_sizes_have_no_decimals() {
-        assert_eq!(size(65_536.0), "64 KiB");
-        assert_eq!(size(8.0 * 1_048_576.0), "8 MiB");
-        assert_eq!(size(50_000_000.0), "47.7 MiB");
-        assert_eq!(size(0.0), "0 B");
-    }
-
-    #[test]
-    fn fractions_show_a_digit_more_near_their_ends() {
-        assert_eq!(percent(0.5), "50 %");
-        assert_eq!(percent(0.034), "3.4 %");
-        assert_eq!(percent(0.993), "99.3 %");
-        assert_eq!(percent(1.0), "100 %");
-        assert_eq!(percent(0.0), "0 %");
     }
 }

@@ -1,7 +1,7 @@
 //! Batch means: the mean of a series whose neighbours resemble each other, with an honest error.
 //!
 //! Pieces are joined into batches, as Pilot does (Li et al., MASCOTS 2016), and what resemblance
-//! is left between batches widens the error. All batch sizes are tried and the largest error
+//! is left between batches widens the error. All batch sizes are tried and the widest interval
 //! counts: small batches are many, and show how much neighbours resemble each other; large ones
 //! show swings that are longer than a piece. Stopping at the first size at which batches happen
 //! to look independent gave intervals that were too narrow.
@@ -11,6 +11,8 @@ use crate::series::{Piece, total};
 
 /// Fewest batches: with fewer, neither scatter nor resemblance can be seen.
 const BATCHES_MIN: usize = 10;
+/// Where the intervals of batch sizes are held against each other.
+const CONFIDENCE: f64 = 0.95;
 /// Past this the widening, which grows like 1/(1−ρ), says more about chance than about the series.
 const AUTOCORRELATION_MAX: f64 = 0.9;
 
@@ -29,7 +31,7 @@ pub fn mean(pieces: &[Piece]) -> Mean {
     while residuals.len() >= 2 * BATCHES_MIN {
         residuals = joined_in_pairs(&residuals);
         let wider = mean_of_batches(&residuals, rate, whole.length);
-        if wider.standard_error > mean.standard_error {
+        if wider.half_width(CONFIDENCE) > mean.half_width(CONFIDENCE) {
             mean = wider;
         }
     }

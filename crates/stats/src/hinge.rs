@@ -18,6 +18,8 @@ const HUBER_SD: f64 = 2.0;
 const NOISE_PRIOR_COUNT: f64 = 8.0;
 /// What a further knot must take off the deviance: five standard deviations.
 const KNOT_PRICE: f64 = 25.0;
+/// What is known of each parameter before anything was observed: a factor of e¹⁰ either way.
+const PRIOR_INFORMATION: f64 = 0.01;
 /// Knots searched for beyond those that are known.
 const FREE_KNOTS_MAX: usize = 4;
 /// Two knots are at least this factor apart.
@@ -384,12 +386,12 @@ fn huber(residual_sd: f64) -> f64 {
 }
 
 /// Inverse of the information in the observations and in what was known of the knots. A trace of
-/// prior (a factor of e¹⁰) keeps it finite where nothing was observed.
+/// prior keeps it finite where nothing was observed.
 fn covariance(sorted: &[Observation], curve: &Hinges, noise: f64) -> Vec<Vec<f64>> {
     let n = 1 + 2 * curve.knots.len();
     let mut information = vec![vec![0.0; n]; n];
     for (i, row) in information.iter_mut().enumerate() {
-        row[i] = 0.01;
+        row[i] = PRIOR_INFORMATION;
     }
     for (i, knot) in curve.knots.iter().enumerate() {
         if let Some(ln_se) = knot.known_ln_se {
@@ -404,11 +406,15 @@ fn covariance(sorted: &[Observation], curve: &Hinges, noise: f64) -> Vec<Vec<f64
             }
         }
     }
-    let Some(root) = root_of(&information) else { return vec![vec![0.0; n]; n] };
+    let root = root_of(&information);
     let column = |i: usize| {
         let mut unit = vec![0.0; n];
         unit[i] = 1.0;
-        solve(&root, &mut unit);
+        match &root {
+            Some(root) => solve(root, &mut unit),
+            // What cannot be inverted leaves nothing known but the prior.
+            None => unit[i] = 1.0 / PRIOR_INFORMATION,
+        }
         unit
     };
     (0..n).map(column).collect()
@@ -510,5 +516,12 @@ mod tests {
         let broken = Observation { x: f64::NAN, y: 1.0 };
         assert_eq!(fit(&[broken], &[], 0.03), None);
         assert!(fit(&[Observation { x: 1.0, y: 1.0 }], &[], 0.03).is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_is_unknown_and_not_exact() {
+        let curve = two_knots();
+        let covariance = covariance(&observe(&curve, 0.0), &curve, f64::NAN);
+        assert!((0..5).all(|i| covariance[i][i] >= 100.0), "{covariance:?}");
     }
 }

@@ -1,7 +1,8 @@
 //! Graphs of a region's family as findings need them: estimates that differ from the focal vector
 //! in one parameter, ratios with intervals, and words for sizes and places.
 
-use ioscape_model::units::{show_bytes, three_digits};
+pub(super) use ioscape_model::units::show_size as size;
+use ioscape_model::units::three_digits;
 use ioscape_model::{Estimate, Interval, Region, Workload};
 
 /// A parameter that a graph runs along.
@@ -116,11 +117,6 @@ pub(super) fn range(ratio: &Interval) -> String {
     } else {
         "interval unknown".to_owned()
     }
-}
-
-/// `4 KiB` where that is exact, `249 MiB` otherwise.
-pub(super) fn size(bytes: f64) -> String {
-    show_bytes(bytes).replace(".00 ", " ").replace(".0 ", " ")
 }
 
 /// `the cache region (8 MiB to 249 MiB)`, `the whole range (8 MiB to 1 GiB)`.

@@ -8,7 +8,7 @@ pub(super) fn root_of(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
         for j in 0..=i {
             let rest = matrix[i][j] - dot(&root[i][..j], &root[j][..j]);
             if i == j {
-                if rest <= 0.0 {
+                if rest.is_nan() || rest <= 0.0 {
                     return None;
                 }
                 root[i][i] = rest.sqrt();
