@@ -76,7 +76,7 @@ impl Drop for Mounted {
 /// not look like one that passed.
 fn skipped(why: impl std::fmt::Display) {
     let thread = std::thread::current();
-    writeln!(std::io::stderr(), "SKIPPED {}: {why}", thread.name().unwrap_or_default()).ok();
+    writeln!(std::io::stderr(), "\nSKIPPED {}: {why}", thread.name().unwrap_or_default()).ok();
 }
 
 fn run(command: &mut Command) -> Result<(), String> {

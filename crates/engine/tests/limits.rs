@@ -28,7 +28,7 @@ const LIMIT_BYTES: u64 = 64 * MIB;
 /// not look like one that passed.
 fn skipped(why: &str) {
     let thread = std::thread::current();
-    writeln!(std::io::stderr(), "SKIPPED {}: {why}", thread.name().unwrap_or_default()).ok();
+    writeln!(std::io::stderr(), "\nSKIPPED {}: {why}", thread.name().unwrap_or_default()).ok();
 }
 
 /// A process that runs one ignored test of this program.
