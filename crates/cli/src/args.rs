@@ -73,7 +73,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_written: Option<u64>,
     /// Go on with a run that was interrupted
-    #[arg(long, value_name = "RECORD", conflicts_with_all = ["out", "method", "seed"])]
+    #[arg(long, value_name = "RECORD", conflicts_with_all = [
+        "out", "method", "seed", "dry_run", "unique_max", "max_written", "precision",
+        "memory_limit", "dirty_limit",
+    ])]
     pub(crate) resume: Option<PathBuf>,
     /// The record [default: ioscape-<UTC time>.jsonl in the current directory]
     #[arg(long, value_name = "RECORD")]

@@ -41,8 +41,22 @@ pub(crate) struct Request<'a> {
     pub(crate) engine: EngineKind,
     pub(crate) seed: u64,
     pub(crate) common: &'a Common,
+    /// How much of all this is for show.
+    pub(crate) earnest: Earnest,
     pub(crate) clock: Clock,
     pub(crate) interrupt: &'a Interrupt,
+}
+
+/// Whether anything may be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Earnest {
+    /// Limits are put in force; at most so many bytes are laid out to learn how fast that is.
+    Measure {
+        /// Bytes.
+        probe_max_bytes: u64,
+    },
+    /// Nothing is changed: `--dry-run`.
+    DryRun,
 }
 
 /// Opens the target and puts the limits in force.
@@ -89,24 +103,30 @@ fn open_sim(request: &Request<'_>, name: &str) -> anyhow::Result<Bench> {
 fn open_directory(request: &Request<'_>) -> anyhow::Result<Bench> {
     let path = PathBuf::from(request.target);
     let directory = target::open_directory(&path)?;
+    let target = directory.describe();
     let mut warnings = directory.warnings();
-    warnings.extend(clear_leftovers(&directory, request.run)?);
     let limits = request.common;
-    let dirty = limits.dirty_limit.map(DirtyLimit::set).transpose()?;
-    let memory = limits.memory_limit.map(|bytes| MemoryLimit::enter(bytes, request.run));
-    let memory = memory.transpose()?;
+    let (mut dirty, mut memory) = (None, None);
+    if let Earnest::Measure { .. } = request.earnest {
+        warnings.extend(clear_leftovers(&directory, request.run)?);
+        dirty = limits.dirty_limit.map(DirtyLimit::set).transpose()?;
+        let enter = |bytes| MemoryLimit::enter(bytes, request.run);
+        memory = limits.memory_limit.map(enter).transpose()?;
+    }
     let mut host = host::describe(&request.clock);
     host.memory_limit_set_bytes = limits.memory_limit;
     host.dirty_limit_set_bytes = limits.dirty_limit;
-    let target = target::describe(&path)?;
     let stall = stall_warning(&host, directory.is_memory());
     let writes_max_bytes =
         stall.as_ref().and(host.memory_limit_bytes).map(|limit| limit as f64 * WRITES_OF_MEMORY);
     warnings.extend(stall);
     warnings.extend(clock_warning(&host));
     let flag = request.interrupt.flag();
-    let rig = FileRig::new(directory, request.run.clone(), &host, request.clock, flag)?
+    let mut rig = FileRig::new(directory, request.run.clone(), &host, request.clock, flag)?
         .with_engine(request.engine);
+    if let Earnest::Measure { probe_max_bytes } = request.earnest {
+        rig.probe_layout(probe_max_bytes)?;
+    }
     Ok(Bench {
         rig: Box::new(rig),
         _memory_limit: memory,
@@ -122,12 +142,17 @@ fn open_directory(request: &Request<'_>) -> anyhow::Result<Bench> {
 /// What killed runs left: limits are restored, empty groups removed; this run's own files (it is
 /// being resumed) too; those of other runs are only pointed out.
 fn clear_leftovers(directory: &target::Directory, run: &RunId) -> anyhow::Result<Vec<Warning>> {
-    dirty_limit::restore_leftover()?;
+    let mut warnings = Vec::new();
+    if let Err(error) = dirty_limit::restore_leftover() {
+        let text = format!("what a killed run set as dirty limits may be in force still: {error}");
+        let remedy = "look at vm.dirty_bytes and vm.dirty_ratio";
+        warnings.push(Warning::new(Code::Leftover, text, remedy));
+    }
     memory_limit::remove_leftover_groups();
     files::remove_leftovers(directory, Some(run))?;
     let left: Vec<_> = files::leftovers(directory)?.into_iter().filter(|l| !l.live).collect();
     if left.is_empty() {
-        return Ok(vec![]);
+        return Ok(warnings);
     }
     let bytes: u64 = left.iter().map(|leftover| leftover.bytes).sum();
     let text = format!(
@@ -136,7 +161,8 @@ fn clear_leftovers(directory: &target::Directory, run: &RunId) -> anyhow::Result
         show_bytes(bytes as f64)
     );
     let remedy = format!("`ioscape clean {}` removes them", directory.path().display());
-    Ok(vec![Warning::new(Code::Leftover, text, remedy).with_severity(Severity::Note)])
+    warnings.push(Warning::new(Code::Leftover, text, remedy).with_severity(Severity::Note));
+    Ok(warnings)
 }
 
 fn stall_warning(host: &Host, in_memory: bool) -> Option<Warning> {

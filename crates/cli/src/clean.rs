@@ -23,8 +23,10 @@ pub(crate) fn clean(args: &CleanArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Fine);
     }
     let removed = files::remove_leftovers(&directory, None)?;
-    if dirty_limit::restore_leftover()? {
-        answer("restored the dirty limits that a killed run had set");
+    match dirty_limit::restore_leftover() {
+        Ok(true) => answer("restored the dirty limits that a killed run had set"),
+        Ok(false) => {}
+        Err(error) => answer(&format!("dirty limits that a killed run set were left: {error}")),
     }
     let groups = memory_limit::remove_leftover_groups();
     answer(&format!(

@@ -7,6 +7,8 @@ use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
+use crate::exit::Exit;
+
 /// Whether and by what the program was asked to stop.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
@@ -29,6 +31,17 @@ impl Interrupt {
     /// What the engine looks at.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.raised)
+    }
+
+    /// An error that a signal brought about is no error: the signal's exit code.
+    pub(crate) fn settle(&self, outcome: anyhow::Result<Exit>) -> anyhow::Result<Exit> {
+        match (outcome, self.signal()) {
+            (Err(error), Some(signal)) if error.is::<ioscape_engine::Error>() => {
+                crate::say(&format!("ioscape: {error:#}"));
+                Ok(Exit::Signal(signal))
+            }
+            (outcome, _) => outcome,
+        }
     }
 
     /// The signal, where one came.

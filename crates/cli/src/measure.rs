@@ -1,26 +1,40 @@
 //! `ioscape measure`: one workload, visited a few times, to a stated precision.
 
+use std::io::IsTerminal;
+
+use anyhow::Context;
 use ioscape_analysis::estimate;
 use ioscape_engine::{Clock, EngineKind, Error, RunId};
 use ioscape_experiment::measure::{Event, Subject, measure as visit};
 use ioscape_model::line::FORMAT_VERSION;
 use ioscape_model::units::{show_bytes, show_rate, show_seconds, three_digits};
 use ioscape_model::{
-    Estimate, Header, Line, Map, Method, Point, Range, Ranges, Role, Rules, Warning, Workload,
+    End, EndReason, Estimate, Header, Limits, Line, Map, Method, Point, Range, Ranges, Role, Rules,
+    Spent, Warning, Workload,
 };
 
 use crate::args::{EngineArg, MeasureArgs};
-use crate::bench::{self, Bench, Request};
+use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::Journal;
-use crate::run::{command_line, drawn_seed, now_text, tool};
-use crate::{answer, say, signal_or, workload_arg};
+use crate::run::{command_line, drawn_seed, now_text, refuse_existing, tool};
+use crate::{answer, say, workload_arg};
 
 /// Measures one workload and prints its estimate.
 pub(crate) fn measure(args: &MeasureArgs, clock: Clock) -> anyhow::Result<Exit> {
     let work = workload_arg::read(args.workload.as_deref(), &args.keys)?;
     let interrupt = Interrupt::catch()?;
+    let outcome = measure_workload(args, &work, clock, &interrupt);
+    interrupt.settle(outcome)
+}
+
+fn measure_workload(
+    args: &MeasureArgs,
+    work: &Workload,
+    clock: Clock,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Exit> {
     let run = RunId::random()?;
     let seed = args.common.seed.unwrap_or_else(drawn_seed);
     let engine = match args.engine {
@@ -33,62 +47,95 @@ pub(crate) fn measure(args: &MeasureArgs, clock: Clock) -> anyhow::Result<Exit> 
         engine,
         seed,
         common: &args.common,
+        earnest: Earnest::Measure { probe_max_bytes: 0 },
         clock,
-        interrupt: &interrupt,
+        interrupt,
     };
-    let mut journal = args.out.as_deref().map(Journal::create).transpose()?;
-    let mut bench = bench::open(&request)?;
-    let header = header(args, &bench, &run, seed, &work);
-    write(&mut journal, &Line::Header(header.clone()))?;
-    let (points, failure) = visits(args, &mut bench, &header, &work, &mut journal)?;
-    let warnings = bench.warnings.clone();
-    drop(bench); // test files and limits go before anything is said
-    if let Some(error) = failure.filter(|error| !matches!(error, Error::Interrupted)) {
-        return Err(error.into());
+    if let Some(out) = &args.out {
+        refuse_existing(out)?;
     }
+    let mut bench = bench::open(&request)?;
+    let mut journal = args.out.as_deref().map(Journal::create).transpose()?;
+    let header = header(args, &bench, &run, seed, work);
+    write(&mut journal, &Line::Header(header.clone()))?;
+    for warning in &bench.warnings {
+        write(&mut journal, &Line::Warning(warning.clone()))?;
+    }
+    let visits = Visits { args, header: &header, work };
+    let (points, failure) = visits.make(&mut bench, &mut journal)?;
+    let warnings = bench.warnings.clone();
+    let (elapsed_s, written_bytes) = (bench.rig.now_s(), bench.rig.written_bytes());
+    drop(bench); // test files and limits go before anything is said
     let (estimates, repeatability) = estimate::pool(&points, 1);
-    let Some(mut estimate) = estimates.into_iter().next() else {
-        return Ok(signal_or(&interrupt, Exit::Failed));
-    };
-    estimate.warnings.extend(warnings);
-    write(&mut journal, &Line::Estimate(estimate.clone()))?;
-    let elapsed_s = clock.now_s();
-    let provisional = interrupt.signal().is_some();
-    let map = Map { revision: 1, provisional, repeatability, elapsed_s, log: vec![] };
-    write(&mut journal, &Line::Map(map))?;
-    print(args, &estimate, &points)?;
-    Ok(signal_or(&interrupt, verdict(args, &estimate)))
+    if let Some(estimate) = estimates.first() {
+        write(&mut journal, &Line::Estimate(estimate.clone()))?;
+        let provisional = failure.is_some();
+        let map = Map { revision: 1, provisional, repeatability, elapsed_s, log: vec![] };
+        write(&mut journal, &Line::Map(map))?;
+    }
+    let end = end(&points, failure.as_ref(), elapsed_s, written_bytes);
+    write(&mut journal, &Line::End(end))?;
+    if let Some(mut estimate) = estimates.into_iter().next() {
+        estimate.warnings.extend(warnings);
+        print(args, &estimate, &points)?;
+        if failure.is_none() {
+            return Ok(verdict(args, &estimate));
+        }
+    }
+    Err(failure.map_or_else(|| usage("nothing was measured"), Into::into))
 }
 
-fn visits(
-    args: &MeasureArgs,
-    bench: &mut Bench,
-    header: &Header,
-    work: &Workload,
-    journal: &mut Option<Journal>,
-) -> anyhow::Result<(Vec<Point>, Option<Error>)> {
-    let mut points = Vec::new();
-    for round in 0..args.rounds {
-        if !args.common.quiet {
-            say(&format!("round {} of {}: {work}", round + 1, args.rounds));
-        }
-        let subject = Subject {
-            work,
-            role: Role::Measure,
-            round,
-            seed: header.seed.wrapping_add(u64::from(round)),
-        };
-        let started_s = bench.rig.now_s();
-        match visit(&subject, &header.rules, &mut *bench.rig, &mut |_: Event| {}) {
-            Ok(mut point) => {
-                point.started_s = started_s;
-                write(journal, &Line::Point(point.clone()))?;
-                points.push(point);
-            }
-            Err(error) => return Ok((points, Some(error))),
-        }
+fn end(points: &[Point], failure: Option<&Error>, elapsed_s: f64, written_bytes: u64) -> End {
+    let read = |point: &Point| point.classes.read_seq.bytes + point.classes.read_rand.bytes;
+    End {
+        reason: match failure {
+            None => EndReason::Complete,
+            Some(Error::Interrupted) => EndReason::Interrupted,
+            Some(_) => EndReason::Failed,
+        },
+        points: points.len() as u64,
+        elapsed_s,
+        spent_s: points.iter().fold(Spent::default(), |sum, point| sum.plus(&point.spent_s)),
+        read_bytes: points.iter().map(read).sum(),
+        written_bytes,
+        forecast: None,
     }
-    Ok((points, None))
+}
+
+/// The rounds of a measurement.
+struct Visits<'a> {
+    args: &'a MeasureArgs,
+    header: &'a Header,
+    work: &'a Workload,
+}
+
+impl Visits<'_> {
+    fn make(
+        &self,
+        bench: &mut Bench,
+        journal: &mut Option<Journal>,
+    ) -> anyhow::Result<(Vec<Point>, Option<Error>)> {
+        let Self { args, header, work } = self;
+        let shows_progress = !args.common.quiet && std::io::stderr().is_terminal();
+        let mut points = Vec::new();
+        for round in 0..args.rounds {
+            if shows_progress {
+                say(&format!("round {} of {}: {work}", round + 1, args.rounds));
+            }
+            let seed = header.seed.wrapping_add(u64::from(round));
+            let subject = Subject { work, role: Role::Measure, round, seed };
+            let started_s = bench.rig.now_s();
+            match visit(&subject, &header.rules, &mut *bench.rig, &mut |_: Event| {}) {
+                Ok(mut point) => {
+                    point.started_s = started_s;
+                    write(journal, &Line::Point(point.clone()))?;
+                    points.push(point);
+                }
+                Err(error) => return Ok((points, Some(error))),
+            }
+        }
+        Ok((points, None))
+    }
 }
 
 fn header(args: &MeasureArgs, bench: &Bench, run: &RunId, seed: u64, work: &Workload) -> Header {
@@ -111,13 +158,15 @@ fn header(args: &MeasureArgs, bench: &Bench, run: &RunId, seed: u64, work: &Work
             process_num: one(u64::from(work.process_num)),
         },
         budget_s: 0.0,
+        limits: Limits { precision: args.precision, ..Limits::default() },
+        hints: bench.rig.hints(),
         forecast: None,
     }
 }
 
 fn write(journal: &mut Option<Journal>, line: &Line) -> anyhow::Result<()> {
     if let Some(journal) = journal {
-        journal.write(line).map_err(|error| usage(format!("cannot write the record: {error}")))?;
+        journal.write(line).context("cannot write the record")?;
     }
     Ok(())
 }

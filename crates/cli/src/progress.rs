@@ -1,5 +1,5 @@
-//! What people see on stderr while it runs: what is being measured, how many points there are,
-//! how much time is left. On a terminal one line that moves; elsewhere a line now and then.
+//! What people see on stderr while it runs, where that is a terminal: what is being measured, how
+//! many points there are, how much time is left.
 
 use std::io::IsTerminal;
 
@@ -9,15 +9,10 @@ use ioscape_experiment::measure;
 use ioscape_model::units::{show_bytes, show_rate, show_seconds};
 use ioscape_model::{Role, Workload};
 
-/// Without a terminal, seconds between two lines.
-const LINE_EVERY_S: f64 = 15.0;
-
 /// Progress of a run.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     budget_s: f64,
-    plain: bool,
-    last_line_s: f64,
     head: String,
 }
 
@@ -31,8 +26,7 @@ impl Progress {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        let plain = !quiet && !terminal;
-        Self { bar, budget_s, plain, last_line_s: 0.0, head: String::new() }
+        Self { bar, budget_s, head: String::new() }
     }
 
     /// Shows an event.
@@ -73,19 +67,13 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.set_position((elapsed_s / self.budget_s * 1000.0) as u64);
             bar.set_message(text.to_owned());
-        } else if self.plain && elapsed_s - self.last_line_s >= LINE_EVERY_S {
-            self.last_line_s = elapsed_s;
-            self.line(text);
         }
     }
 
     /// A line that stays.
-    #[expect(clippy::print_stderr, reason = "progress goes to stderr")]
-    pub(crate) fn line(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.println(text),
-            None if self.plain => eprintln!("{text}"),
-            None => {}
+    fn line(&self, text: &str) {
+        if let Some(bar) = &self.bar {
+            bar.println(text);
         }
     }
 

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use anyhow::Context;
 
 use crate::args::{FormatArg, ReportArgs};
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::{answer, journal, say};
 
 /// Columns of the summary.
@@ -24,6 +24,9 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         (_, Some(out)) => out.clone(),
         (FormatArg::Html, None) => args.record.with_extension("html"),
     };
+    if out == args.record {
+        return Err(usage(format!("{} is the record: name another --out", out.display())));
+    }
     let text = match args.format {
         FormatArg::Html => ioscape_report::html(&record),
         FormatArg::Text => ioscape_report::text(&record, WIDTH, false),

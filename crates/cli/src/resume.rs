@@ -19,13 +19,14 @@ pub(crate) struct Resumption {
     pub(crate) run: RunId,
     pub(crate) common: Common,
     pub(crate) earlier: Earlier,
+    pub(crate) budget_s: f64,
 }
 
 /// Opens the record of an unfinished run. What was decided then holds: target, method, seed,
 /// ranges, limits; only a longer budget may be given now.
 pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
     let record = journal::open(path)?;
-    let mut header = record.header.clone();
+    let header = record.header.clone();
     let shown = path.display();
     if header.method == Method::Measure {
         return Err(usage(format!("{shown} holds a single measurement: measure again instead")));
@@ -39,11 +40,11 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
         return Err(usage(format!("{shown} names no run that could be gone on with")));
     };
     let elapsed_s = elapsed_s(&record);
-    if budget_was_typed() {
-        header.budget_s = args.budget;
-    }
+    let recorded_s = record.resumed.iter().rev().find_map(|resumed| resumed.budget_s);
+    let recorded_s = recorded_s.unwrap_or(header.budget_s);
+    let budget_s = if budget_was_typed() { args.budget } else { recorded_s };
     let ended = record.end.as_ref().map(|end| end.reason);
-    let used_up = matches!(ended, Some(EndReason::Budget)) && header.budget_s <= elapsed_s * 1.05;
+    let used_up = matches!(ended, Some(EndReason::Budget)) && budget_s <= elapsed_s * 1.05;
     if matches!(ended, Some(EndReason::Complete)) || used_up {
         return Err(usage(format!(
             "{shown} has ended: nothing is left to do within its budget; give a longer --budget"
@@ -52,7 +53,7 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
     let earlier = Earlier {
         points: record.points.clone(),
         elapsed_s,
-        revision: record.map.as_ref().map_or(0, |map| map.revision),
+        revision: record.revision_max,
         written_bytes: written_bytes(&record),
         warnings: record.warnings.clone(),
     };
@@ -62,7 +63,7 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
         seed: Some(header.seed),
         ..args.common.clone()
     };
-    Ok(Resumption { path: path.to_owned(), record, header, run, common, earlier })
+    Ok(Resumption { path: path.to_owned(), record, header, run, common, earlier, budget_s })
 }
 
 impl Resumption {
@@ -73,12 +74,16 @@ impl Resumption {
 
     /// The line that says so.
     pub(crate) fn line(&self, time: String, command_line: Vec<String>) -> Resumed {
-        Resumed { time, elapsed_before_s: self.earlier.elapsed_s, command_line }
+        let elapsed_before_s = self.earlier.elapsed_s;
+        Resumed { time, elapsed_before_s, budget_s: Some(self.budget_s), command_line }
     }
 }
 
 fn budget_was_typed() -> bool {
-    std::env::args().any(|arg| arg == "--budget" || arg.starts_with("--budget="))
+    std::env::args_os().any(|arg| {
+        let arg = arg.to_string_lossy();
+        arg == "--budget" || arg.starts_with("--budget=")
+    })
 }
 
 /// The part of the budget that is gone: after a kill, up to the last thing that was written.
@@ -93,9 +98,12 @@ fn written_bytes(record: &Record) -> u64 {
     if let Some(end) = &record.end {
         return end.written_bytes;
     }
+    // What was dirty already when it was written cost storage nothing more.
     let written = |point: &ioscape_model::Point| {
-        point.classes.write_seq.bytes + point.classes.write_rand.bytes
+        let bytes = point.classes.write_seq.bytes + point.classes.write_rand.bytes;
+        (bytes as f64 * (1.0 - point.write_absorbed_fraction.unwrap_or(0.0))) as u64
     };
-    let largest = record.points.iter().map(|point| point.workload.unique_bytes).max().unwrap_or(0);
+    let laid_out = |point: &ioscape_model::Point| point.workload.unique_bytes;
+    let largest = record.points.iter().map(laid_out).max().unwrap_or(0);
     largest + record.points.iter().map(written).sum::<u64>()
 }

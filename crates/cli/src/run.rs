@@ -6,49 +6,67 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use ioscape_engine::{Clock, EngineKind, RunId};
-use ioscape_experiment::explore::{self, Earlier, Limits, explore};
+use ioscape_experiment::explore::{self, Earlier, explore};
 use ioscape_experiment::forecast::{self, ForecastRow};
 use ioscape_experiment::plan::extent;
 use ioscape_experiment::plan::{BlendPlan, BlendSettings, Global75Plan, PaperPlan, Plan};
 use ioscape_model::line::{FORMAT_VERSION, Forecast};
 use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{EndReason, Header, Line, Method, Record, Rules, Tool};
+use ioscape_model::{self as model, EndReason, Header, Line, Method, Record, Rules, Tool};
 
 use crate::args::{MethodArg, RunArgs};
-use crate::bench::{self, Bench, Request};
+use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
 use crate::progress::Progress;
-use crate::resume::{self, Resumption};
+use crate::resume;
 use crate::{answer, say, signal_or};
+
+/// A map of less is none: bytes of test data.
+const UNIQUE_BYTES_LEAST: u64 = 4 << 20;
 
 /// Explores a target, writes record and report, prints the summary.
 pub(crate) fn run(args: &RunArgs, clock: Clock) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::catch()?;
-    if let Some(path) = &args.resume {
-        let resumption = resume::open(path, args)?;
-        return finish(args, &interrupt, go_on(args, &resumption, clock, &interrupt)?);
-    }
+    let outcome = match &args.resume {
+        Some(path) => go_on(args, path, clock, &interrupt),
+        None => begin(args, clock, &interrupt),
+    };
+    interrupt.settle(outcome)
+}
+
+fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let run = RunId::random()?;
     let seed = args.common.seed.unwrap_or_else(drawn_seed);
     let target = args.target.as_deref().unwrap_or(".");
     let out = args.out.clone().unwrap_or_else(default_record);
     if !args.dry_run {
         refuse_existing(&out)?;
+        check_report(args, &out)?;
     }
+    let probe_max_bytes = args.max_written.unwrap_or(u64::MAX) / 8;
     let request = Request {
         target,
         run: &run,
         engine: EngineKind::Psync,
         seed,
         common: &args.common,
+        earnest: if args.dry_run { Earnest::DryRun } else { Earnest::Measure { probe_max_bytes } },
         clock,
-        interrupt: &interrupt,
+        interrupt,
     };
     let bench = bench::open(&request)?;
     let header = header(args, &bench, &run, seed);
-    let rows = forecast_rows(&header, &bench);
+    if header.ranges.unique_bytes.max < UNIQUE_BYTES_LEAST {
+        return Err(usage(format!(
+            "{target}: only {} of test data fit (half of the free space, a quarter of \
+             --max-written, and --unique-max bound it); {} are needed",
+            show_bytes(header.ranges.unique_bytes.max as f64),
+            show_bytes(UNIQUE_BYTES_LEAST as f64)
+        )));
+    }
+    let rows = forecast_rows(&header);
     if args.dry_run {
         return Ok(print_plan(args, &header, &rows));
     }
@@ -61,7 +79,9 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> anyhow::Result<Exit> {
         journal.write(&Line::Warning(warning.clone())).context("cannot write the record")?;
     }
     let earlier = Earlier { warnings: bench.warnings.clone(), ..Earlier::default() };
-    finish(args, &interrupt, make(args, bench, &header, journal, earlier)?)
+    let course = Course { header: &header, budget_s: header.budget_s, earlier, interrupt };
+    let done = make(args, bench, journal, course)?;
+    finish(args, interrupt, done)
 }
 
 /// What a run left to say.
@@ -71,12 +91,17 @@ struct Done {
     failure: Option<String>,
 }
 
-fn go_on(
-    args: &RunArgs,
-    resumption: &Resumption,
-    clock: Clock,
-    interrupt: &Interrupt,
-) -> anyhow::Result<Done> {
+/// What a run starts from.
+struct Course<'a> {
+    header: &'a Header,
+    budget_s: f64,
+    earlier: Earlier,
+    interrupt: &'a Interrupt,
+}
+
+fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    let resumption = resume::open(path, args)?;
+    check_report(args, path)?;
     let header = &resumption.header;
     let request = Request {
         target: &header.target.path,
@@ -84,6 +109,8 @@ fn go_on(
         engine: EngineKind::Psync,
         seed: resumption.rig_seed(),
         common: &resumption.common,
+        // How fast laying out is stands in the record.
+        earnest: Earnest::Measure { probe_max_bytes: 0 },
         clock,
         interrupt,
     };
@@ -94,39 +121,37 @@ fn go_on(
     if !args.common.quiet {
         say(&format!(
             "going on with {}: {} points, {} of {} used",
-            resumption.path.display(),
+            path.display(),
             resumption.record.points.len(),
             show_seconds(resumption.earlier.elapsed_s),
-            show_seconds(header.budget_s)
+            show_seconds(resumption.budget_s)
         ));
     }
-    make(args, bench, header, journal, resumption.earlier.clone())
+    let earlier = resumption.earlier.clone();
+    let course = Course { header, budget_s: resumption.budget_s, earlier, interrupt };
+    let done = make(args, bench, journal, course)?;
+    finish(args, interrupt, done)
 }
 
 fn make(
     args: &RunArgs,
     mut bench: Bench,
-    header: &Header,
     mut journal: Journal,
-    earlier: Earlier,
+    course: Course<'_>,
 ) -> anyhow::Result<Done> {
-    let mut plan = plan(header, &bench);
-    let limits = Limits {
-        budget_s: header.budget_s,
-        precision: args.precision,
-        written_max_bytes: args.max_written,
-    };
-    let mut progress = Progress::new(header.budget_s, args.common.quiet);
+    let mut plan = plan(course.header);
+    let mut progress = Progress::new(course.budget_s, args.common.quiet);
     let outcome = explore(
         explore::Run {
             rig: &mut *bench.rig,
             plan: &mut *plan,
-            header,
-            limits,
+            header: course.header,
+            budget_s: course.budget_s,
+            interrupt: &course.interrupt.flag(),
             journal: &mut |line| journal.write(line),
             on_event: &mut |event| progress.show(&event),
         },
-        earlier,
+        course.earlier,
     );
     progress.end();
     drop(bench); // test files and limits go before anything is said
@@ -162,12 +187,37 @@ fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<E
     }
 }
 
+/// Where the report goes; none where `none` was asked for.
+fn report_path(args: &RunArgs, record: &Path) -> Option<PathBuf> {
+    match &args.report {
+        Some(file) if file.as_os_str() == "none" => None,
+        Some(file) => Some(file.clone()),
+        None => Some(record.with_extension("html")),
+    }
+}
+
+/// Before ten minutes are spent: the report must not land on the record, on a file that is not
+/// ours to replace, or nowhere.
+fn check_report(args: &RunArgs, record: &Path) -> anyhow::Result<()> {
+    let Some(report) = report_path(args, record) else { return Ok(()) };
+    if report == record {
+        return Err(usage(format!(
+            "{} is the record: name another file by --report, or end --out in .jsonl",
+            report.display()
+        )));
+    }
+    if args.resume.is_none() && report.exists() {
+        return Err(usage(format!("{} exists: choose another --report", report.display())));
+    }
+    let parent = report.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if parent.is_some_and(|parent| !parent.is_dir()) {
+        return Err(usage(format!("{}: there is no such directory", report.display())));
+    }
+    Ok(())
+}
+
 fn write_report(args: &RunArgs, path: &Path, record: &Record) -> anyhow::Result<Option<PathBuf>> {
-    let report = match &args.report {
-        Some(file) if file.as_os_str() == "none" => return Ok(None),
-        Some(file) => file.clone(),
-        None => path.with_extension("html"),
-    };
+    let Some(report) = report_path(args, path) else { return Ok(None) };
     fs::write(&report, ioscape_report::html(record))
         .with_context(|| format!("cannot write the report {}", report.display()))?;
     Ok(Some(report))
@@ -175,8 +225,8 @@ fn write_report(args: &RunArgs, path: &Path, record: &Record) -> anyhow::Result<
 
 fn summary_json(path: &Path, report: Option<&Path>, record: &Record) -> anyhow::Result<String> {
     let value = serde_json::json!({
-        "record": path,
-        "report": report,
+        "record": path.to_string_lossy(),
+        "report": report.map(|report| report.to_string_lossy()),
         "borders": record.borders,
         "regions": record.regions,
         "findings": record.findings,
@@ -188,10 +238,21 @@ fn summary_json(path: &Path, report: Option<&Path>, record: &Record) -> anyhow::
 
 fn header(args: &RunArgs, bench: &Bench, run: &RunId, seed: u64) -> Header {
     let hints = bench.rig.hints();
-    let ranges = match bench.sim_ranges {
-        Some(ranges) => ranges,
-        None => extent::ranges(bench.host.cpus, &hints, args.unique_max, args.budget),
+    let limits = model::Limits {
+        precision: args.precision,
+        written_max_bytes: args.max_written,
+        unique_max_bytes: args.unique_max,
+        writes_max_bytes: bench.writes_max_bytes,
     };
+    let method = method(args.method);
+    let on_directory = || {
+        let ranges = extent::ranges(bench.host.cpus, &hints, &limits, args.budget);
+        match method {
+            Method::Blend => ranges,
+            _ => extent::ranges_for_all(ranges, &hints, &limits),
+        }
+    };
+    let ranges = bench.sim_ranges.unwrap_or_else(on_directory);
     let mut header = Header {
         format_version: FORMAT_VERSION,
         tool: tool(),
@@ -201,13 +262,15 @@ fn header(args: &RunArgs, bench: &Bench, run: &RunId, seed: u64) -> Header {
         start_time: now_text(),
         host: bench.host.clone(),
         target: bench.target.clone(),
-        method: method(args.method),
+        method,
         rules: Rules::brief(),
         ranges,
         budget_s: args.budget,
+        limits,
+        hints,
         forecast: None,
     };
-    header.forecast = forecast_rows(&header, bench).first().map(|row| Forecast {
+    header.forecast = forecast_rows(&header).first().map(|row| Forecast {
         points: row.points,
         elapsed_s: row.elapsed_s,
         written_bytes: row.written_bytes,
@@ -216,27 +279,22 @@ fn header(args: &RunArgs, bench: &Bench, run: &RunId, seed: u64) -> Header {
 }
 
 /// The chosen plan first, the others for comparison.
-fn forecast_rows(header: &Header, bench: &Bench) -> Vec<ForecastRow> {
+fn forecast_rows(header: &Header) -> Vec<ForecastRow> {
     forecast::forecast(&forecast::Question {
         method: header.method,
         ranges: header.ranges,
         rules: header.rules,
         budget_s: header.budget_s,
-        layout_bytes_per_s: bench.rig.hints().layout_bytes_per_s,
+        layout_bytes_per_s: header.hints.layout_bytes_per_s,
     })
 }
 
-fn plan(header: &Header, bench: &Bench) -> Box<dyn Plan> {
+/// A plan decides by the header alone, so that a run that is gone on with decides as it did.
+fn plan(header: &Header) -> Box<dyn Plan> {
     match header.method {
         Method::Paper => Box::new(PaperPlan::new(header.ranges)),
         Method::Global75 => Box::new(Global75Plan::new(header.ranges)),
-        _ => Box::new(BlendPlan::new(BlendSettings {
-            ranges: header.ranges,
-            hints: bench.rig.hints(),
-            memory_bytes_per_s: header.host.memory_copy_bytes_per_s,
-            seed: header.seed,
-            writes_max_bytes: bench.writes_max_bytes,
-        })),
+        _ => Box::new(BlendPlan::new(BlendSettings::of(header))),
     }
 }
 
@@ -298,7 +356,8 @@ fn announce(header: &Header) {
     }
 }
 
-fn refuse_existing(path: &Path) -> anyhow::Result<()> {
+/// A record is never overwritten.
+pub(crate) fn refuse_existing(path: &Path) -> anyhow::Result<()> {
     if path.exists() {
         return Err(usage(format!(
             "{} exists: choose another --out, or go on with it by --resume",
@@ -319,7 +378,7 @@ pub(crate) fn tool() -> Tool {
 
 /// What was typed.
 pub(crate) fn command_line() -> Vec<String> {
-    std::env::args().collect()
+    std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
 }
 
 /// Wall-clock time, UTC.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ioscape_model::units::{MIB, show_bytes};
-use ioscape_model::{Access, Code, Host, Layout, Spent, State, Warning, Workload};
+use ioscape_model::{Access, Code, Hints, Host, Layout, Spent, State, Warning, Workload};
 
 use crate::cachestat::{drop_cache, read_in, resident};
 use crate::clock::Clock;
@@ -17,7 +17,7 @@ use crate::engine::{Engine, null::Null, psync::Psync};
 use crate::error::{Error, Result};
 use crate::files::{OpenAccess, TestFiles};
 use crate::request::Stream;
-use crate::rig::{ClassCount, Finished, Hints, Prepared, Rig, Window};
+use crate::rig::{ClassCount, Finished, Prepared, Rig, Window};
 use crate::run_id::RunId;
 use crate::target::Directory;
 use crate::worker::{Responses, Shared, Worker, histogram};
@@ -32,8 +32,10 @@ const CROWDED_SHARE: f64 = 0.9;
 const WARM_SHARE: f64 = 0.97;
 /// Of a memory limit, what the page cache gets: the rest is the tool's own.
 const CACHE_OF_LIMIT: f64 = 0.97;
-/// How far ahead of a sequential stream residency is looked at: past the kernel's read-ahead.
-const AHEAD_SKIP_BYTES: u64 = MIB;
+/// How far ahead of a sequential stream residency is looked at, in read-aheads: past what the
+/// kernel has just brought in for it.
+const AHEAD_SKIP_READ_AHEADS: u64 = 2;
+const AHEAD_SKIP_MIN_BYTES: u64 = MIB;
 const AHEAD_BYTES: u64 = 4 * MIB;
 /// Looking at the page cache may cost this share of the time.
 const LOOK_SHARE: f64 = 0.01;
@@ -58,6 +60,7 @@ pub struct FileRig {
     counters: Counters,
     hints: Hints,
     dirty_limit_bytes: u64,
+    ahead_skip_bytes: u64,
     workload_written_bytes: u64,
     running: Option<Running>,
 }
@@ -93,10 +96,10 @@ struct Looked {
 }
 
 impl FileRig {
-    /// A rig in `directory`; lays out a first stretch to learn how fast that is.
+    /// A rig in `directory`. Nothing is written yet.
     ///
     /// # Errors
-    /// When there is no room or the first file cannot be made.
+    /// When the filesystem does not say how much room it has.
     pub fn new(
         directory: Directory,
         run: RunId,
@@ -105,13 +108,11 @@ impl FileRig {
         interrupt: Arc<AtomicBool>,
     ) -> Result<Self> {
         let directory = Arc::new(directory);
-        let mut files = TestFiles::new(Arc::clone(&directory), run, Arc::clone(&interrupt))?;
-        let began_s = clock.now_s();
-        let probe_bytes = PROBE_BYTES.min(files.room_bytes() / 4 / MIB * MIB);
-        let probe = files.get(0, probe_bytes)?;
-        let probe_s = clock.now_s() - began_s;
-        drop_cache(probe, 0..probe_bytes)
-            .map_err(|error| Error::path("drop the cache of", directory.path(), error))?;
+        raise_descriptor_limit();
+        let files = TestFiles::new(Arc::clone(&directory), run, Arc::clone(&interrupt))?;
+        let read_ahead_bytes = directory.describe().read_ahead_bytes.unwrap_or(0);
+        let ahead_skip_bytes =
+            (read_ahead_bytes * AHEAD_SKIP_READ_AHEADS).max(AHEAD_SKIP_MIN_BYTES);
         let memory_bytes = match host.memory_limit_bytes {
             Some(limit) => limit.min(host.memory_available_bytes) as f64 * CACHE_OF_LIMIT,
             None => host.memory_available_bytes as f64,
@@ -125,7 +126,7 @@ impl FileRig {
             counters: directory.counters_trusted(),
             in_memory: directory.is_memory(),
             room_bytes: files.room_bytes(),
-            layout_bytes_per_s: Some(probe_bytes as f64 / probe_s.max(1e-6)),
+            layout_bytes_per_s: None,
         };
         Ok(Self {
             clock,
@@ -136,9 +137,26 @@ impl FileRig {
             counters: Counters::open(),
             hints,
             dirty_limit_bytes: host.dirty_limit_bytes,
+            ahead_skip_bytes,
             workload_written_bytes: 0,
             running: None,
         })
+    }
+
+    /// Lays out a first stretch of at most `most_bytes`, to learn how fast that is.
+    ///
+    /// # Errors
+    /// When the first file cannot be made.
+    pub fn probe_layout(&mut self, most_bytes: u64) -> Result<()> {
+        let probe_bytes = PROBE_BYTES.min(self.files.room_bytes() / 4).min(most_bytes) / MIB * MIB;
+        if probe_bytes == 0 {
+            return Ok(());
+        }
+        let began_s = self.clock.now_s();
+        self.lay_out(0, probe_bytes)?;
+        let took_s = self.clock.now_s() - began_s;
+        self.hints.layout_bytes_per_s = Some(probe_bytes as f64 / took_s.max(1e-6));
+        Ok(())
     }
 
     /// The same with another engine.
@@ -230,9 +248,16 @@ impl FileRig {
         for (number, length) in shares {
             let file = self.files.open_again(*number, OpenAccess::Buffered)?;
             if work.state == State::Cold || work.access == Access::Direct {
-                let failed =
-                    |error| Error::path("drop the cache of", self.files.path(*number), error);
-                drop_cache(&file, 0..*length).map_err(failed)?;
+                let path = self.files.path(*number);
+                let left = drop_cache(&file, 0..*length)
+                    .map_err(|error| Error::path("drop the cache of", &path, error))?;
+                if left.is_some_and(|left| left.resident_bytes > length / 100) {
+                    return Err(Error::Refused(format!(
+                        "state=cold: {} stays in memory, this filesystem cannot be made cold; \
+                         leave the key out",
+                        path.display()
+                    )));
+                }
                 continue;
             }
             let fits = (*length).min(self.cache_bytes() / shares.len() as u64);
@@ -280,6 +305,10 @@ impl FileRig {
     /// Random requests are spread evenly: the resident share is their hit fraction. A sequential
     /// stream meets what lies ahead of it, beyond what read-ahead has just brought in.
     fn look(&self, running: &Running) -> Looked {
+        // On an overlay or a network filesystem the file we hold may have no pages of its own.
+        if !self.hints.counters && !self.hints.in_memory {
+            return Looked { next_ns: u64::MAX, ..Looked::default() };
+        }
         let began_ns = self.clock.now_ns();
         let share = running.work.share_bytes();
         let (mut resident_bytes, mut ahead_sum) = (0, 0.0);
@@ -289,7 +318,8 @@ impl FileRig {
                 return Looked { next_ns: u64::MAX, ..Looked::default() };
             };
             resident_bytes += cached.resident_bytes;
-            ahead_sum += ahead(file, base, share, worker.published.position())
+            let from = worker.published.position() + self.ahead_skip_bytes;
+            ahead_sum += ahead(file, from, base + share)
                 .unwrap_or(cached.resident_bytes as f64 / share as f64);
         }
         let workers = running.workers.len() as f64;
@@ -330,11 +360,25 @@ impl FileRig {
 impl Running {
     /// Which file a worker's share lies in, and from where.
     fn place(&self, worker: usize) -> (&File, u64) {
-        match self.work.layout {
-            Layout::Private => (&self.files[worker], 0),
-            Layout::Shared => (&self.files[0], worker as u64 * self.work.share_bytes()),
-        }
+        let (number, base) = place(&self.work, worker as u32);
+        (&self.files[number], base)
     }
+}
+
+/// Number of the file that a worker's share lies in, and where in it the share begins.
+fn place(work: &Workload, worker: u32) -> (usize, u64) {
+    match work.layout {
+        Layout::Private => (worker as usize, 0),
+        Layout::Shared => (0, u64::from(worker) * work.share_bytes()),
+    }
+}
+
+/// A worker needs a few descriptors: as many as the system allows anyway.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    setrlimit(Resource::Nofile, raised).ok(); // small workloads do without
 }
 
 /// The files of a workload and how much of each it touches, bytes.
@@ -347,10 +391,9 @@ fn shares(work: &Workload) -> Vec<(usize, u64)> {
     }
 }
 
-/// Resident share of what a stream at `position` is about to reach.
-fn ahead(file: &File, base: u64, share: u64, position: u64) -> Option<f64> {
-    let from = position + AHEAD_SKIP_BYTES;
-    let to = (from + AHEAD_BYTES).min(base + share);
+/// Resident share of what a stream is about to reach from `from` on; its share ends at `end`.
+fn ahead(file: &File, from: u64, end: u64) -> Option<f64> {
+    let to = (from + AHEAD_BYTES).min(end);
     if to < from + AHEAD_BYTES / 4 {
         return None;
     }
@@ -408,10 +451,7 @@ impl Rig for FileRig {
         }
         let mut ready = Vec::new();
         for worker in 0..work.process_num {
-            let (number, base) = match work.layout {
-                Layout::Private => (worker as usize, 0),
-                Layout::Shared => (0, u64::from(worker) * work.share_bytes()),
-            };
+            let (number, base) = place(work, worker);
             let stream = Stream::new(work, worker, base, seed);
             let engine = self.engine_for(&stream, number, seed ^ u64::from(worker))?;
             ready.push((stream, engine));
@@ -446,9 +486,12 @@ impl Rig for FileRig {
         let looked = running.looked;
         let failed = running.shared.has_failed();
         self.running = Some(running);
-        if failed || self.interrupt.load(Ordering::Relaxed) {
-            self.stop()?; // brings the worker's error out
+        if self.check().is_err() {
+            self.stop().ok(); // a request that a signal cut short is no error of the storage
             return Err(Error::Interrupted);
+        }
+        if failed {
+            self.stop()?; // brings the worker's error out
         }
         let dirty = self.counters.dirty();
         let io = before.io.zip(now.io).filter(|_| self.hints.counters);
@@ -457,13 +500,15 @@ impl Rig for FileRig {
             classes: std::array::from_fn(|class| {
                 let (then, now) = (before.classes[class], now.classes[class]);
                 ClassCount {
-                    ops: now.ops - then.ops,
-                    bytes: now.bytes - then.bytes,
+                    ops: now.ops.saturating_sub(then.ops),
+                    bytes: now.bytes.saturating_sub(then.bytes),
                     time_s: now.time_s - then.time_s,
                 }
             }),
-            device_read_bytes: io.map(|(then, now)| now.device_read_bytes - then.device_read_bytes),
-            dirtied_bytes: io.map(|(then, now)| now.dirtied_bytes - then.dirtied_bytes),
+            device_read_bytes: io
+                .map(|(then, now)| now.device_read_bytes.saturating_sub(then.device_read_bytes)),
+            dirtied_bytes: io
+                .map(|(then, now)| now.dirtied_bytes.saturating_sub(then.dirtied_bytes)),
             hit_fraction: looked.hit_fraction,
             resident_bytes: looked.resident_bytes,
             dirty_bytes: dirty.map(|dirty| dirty.dirty_bytes),

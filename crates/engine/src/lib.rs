@@ -25,6 +25,6 @@ mod worker;
 pub use clock::Clock;
 pub use error::Error;
 pub use file_rig::{EngineKind, FileRig};
-pub use rig::{Class, ClassCount, Finished, Hints, Prepared, Rig, Window};
+pub use rig::{Class, ClassCount, Finished, Prepared, Rig, Window};
 pub use run_id::RunId;
 pub use sim::{SimRig, SimSpec};

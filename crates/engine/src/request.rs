@@ -12,9 +12,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::rig::Class;
 
-/// Draws in a worker's table: the realised mean size is within 0.4 % of the law's (one standard
-/// error), and the table (24 bytes a draw) is made in milliseconds.
+/// Draws in the tables of all workers together: the realised mean size is within 0.4 % of the
+/// law's (one standard error), and the tables (24 bytes a draw) are made in milliseconds and take
+/// little from a small memory limit.
 const TABLE_DRAWS: usize = 1 << 16;
+const TABLE_DRAWS_MIN: u64 = 1 << 11;
 /// Slow targets never get through a large table, and its sizes bound the buffer.
 const TABLE_BYTES_MAX: u64 = 64 << 30;
 
@@ -62,7 +64,8 @@ impl Stream {
         }
         let share = work.share_bytes();
         let sizes = Sizes::new(work);
-        let count = (TABLE_BYTES_MAX / work.size_mean).clamp(1 << 10, TABLE_DRAWS as u64);
+        let share_of_draws = TABLE_DRAWS as u64 / u64::from(work.process_num);
+        let count = (TABLE_BYTES_MAX / work.size_mean).min(share_of_draws).max(TABLE_DRAWS_MIN);
         let draw = |_| {
             let length = sizes.draw(&mut rng);
             let read = rng.random::<f64>() < work.read_frac;

@@ -3,7 +3,7 @@
 //! another; the loop cannot tell them apart.
 
 use hdrhistogram::Histogram;
-use ioscape_model::{Spent, Warning, Workload};
+use ioscape_model::{Hints, Spent, Warning, Workload};
 
 use crate::error::Result;
 
@@ -99,24 +99,6 @@ pub struct Finished {
     pub response_ns: [Histogram<u64>; 4],
     /// Seconds that the final fdatasync of everything took, where one was asked for.
     pub sync_s: Option<f64>,
-}
-
-/// What is known about the target before anything was measured. Hints place extra points; they
-/// are never results.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Hints {
-    /// The page cache that could be had: the memory limit or the memory available, bytes.
-    pub read_cache_bytes: Option<f64>,
-    /// Dirty data at which writers are slowed down, bytes.
-    pub write_cache_bytes: Option<f64>,
-    /// Whether counters tell hits from misses here.
-    pub counters: bool,
-    /// Whether the target lives in memory.
-    pub in_memory: bool,
-    /// Most data that may be laid out in all test files together, bytes.
-    pub room_bytes: u64,
-    /// How fast test files are laid out, where that was tried.
-    pub layout_bytes_per_s: Option<f64>,
 }
 
 /// Something a workload can be run on.

@@ -107,8 +107,8 @@ pub fn open_directory(path: impl AsRef<Path>) -> Result<Directory> {
         return Err(Error::Refused(not_a_directory(&path, metadata.file_type())));
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let descriptor = rustix::fs::open(&path, flags, Mode::empty())
-        .map_err(|error| refused(error.into()))?;
+    let descriptor =
+        rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| refused(error.into()))?;
     let mount = mounts::mount_of(descriptor.as_fd()).ok_or_else(|| {
         Error::Refused(format!("{}: cannot find out what filesystem this is", path.display()))
     })?;

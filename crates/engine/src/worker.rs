@@ -129,10 +129,9 @@ impl Worker {
         let thread =
             std::thread::Builder::new().name("ioscape-worker".into()).spawn(move || {
                 drop(run.shared.gate.read());
+                let mut failing = Failing { shared: Arc::clone(&run.shared), armed: true };
                 let outcome = run.work();
-                if outcome.is_err() {
-                    run.shared.failed.store(true, Ordering::Relaxed);
-                }
+                failing.armed = outcome.is_err();
                 outcome.map(|()| run.responses)
             })?;
         Ok(Self { published, thread })
@@ -141,6 +140,20 @@ impl Worker {
     /// Waits for the thread.
     pub(crate) fn join(self) -> Result<Responses> {
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// Tells the watcher when it is dropped: on an error, and on a panic too.
+struct Failing {
+    shared: Arc<Shared>,
+    armed: bool,
+}
+
+impl Drop for Failing {
+    fn drop(&mut self) {
+        if self.armed {
+            self.shared.failed.store(true, Ordering::Relaxed);
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 //! budget. Whatever happens on the way, what was measured is in the journal before the next
 //! point begins.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ioscape_engine::{Error, Rig};
 use ioscape_model::{
     Code, End, EndReason, Header, Line, Point, Role, Rules, Severity, Spent, Warning, Workload,
@@ -13,15 +15,18 @@ use crate::publish;
 
 /// Seconds between two canaries.
 const CANARY_EVERY_S: f64 = 60.0;
-/// A first map is published when this much of the clock has passed.
+/// A first map is published when this much of the clock has passed, and surely before the other.
 const FIRST_MAP_S: f64 = 45.0;
+const FIRST_MAP_LATEST_S: f64 = 58.0;
 /// And later ones whenever this many points have come in.
 const MAP_EVERY_POINTS: usize = 100;
 /// What a visit is expected to take before one was made, seconds.
 const VISIT_S: f64 = 2.5;
-/// Visits whose mean length says how long the next one takes.
+/// Of so many visits the longest says how long the next one may take.
 const VISITS_RECENT: usize = 8;
-/// A visit longer than this was stalled, seconds.
+/// A visit ends with a timed fdatasync only where that takes no longer, seconds.
+const FLUSH_MAX_S: f64 = 4.0;
+/// A writing visit longer than this, layout and warm-up apart, was stalled, seconds.
 const STALL_S: f64 = 15.0;
 
 /// What happens, for whoever shows progress.
@@ -52,17 +57,6 @@ pub enum Event<'a> {
 /// Where lines go, one at a time, flushed.
 pub type Journal<'a> = dyn FnMut(&Line) -> std::io::Result<()> + 'a;
 
-/// What a run keeps to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
-    /// The budget, seconds of the rig's clock, all parts of a resumed run together.
-    pub budget_s: f64,
-    /// The half-width of nine in ten estimates at which the run may end early.
-    pub precision: Option<f64>,
-    /// Most bytes written, layout included.
-    pub written_max_bytes: Option<u64>,
-}
-
 /// What earlier parts of a run left.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Earlier {
@@ -86,8 +80,11 @@ pub struct Run<'a> {
     pub plan: &'a mut dyn Plan,
     /// The first line of the record, already written.
     pub header: &'a Header,
-    /// What it keeps to.
-    pub limits: Limits,
+    /// The budget, seconds of the rig's clock, all parts of a resumed run together. The header's
+    /// is the one it began with.
+    pub budget_s: f64,
+    /// Raised by Ctrl-C and SIGTERM.
+    pub interrupt: &'a AtomicBool,
     /// Where lines go.
     pub journal: &'a mut Journal<'a>,
     /// Who watches.
@@ -118,21 +115,19 @@ pub(crate) struct Progress {
     pub(crate) warnings: Vec<Warning>,
     elapsed_before_s: f64,
     written_before_bytes: u64,
-    began_s: f64,
     points_at_map: usize,
     /// On the budget's clock.
     last_canary_s: f64,
 }
 
 impl Progress {
-    fn after(earlier: Earlier, began_s: f64) -> Self {
+    fn after(earlier: Earlier) -> Self {
         Self {
             points: earlier.points,
             revision: earlier.revision,
             warnings: earlier.warnings,
             elapsed_before_s: earlier.elapsed_s,
             written_before_bytes: earlier.written_bytes,
-            began_s,
             points_at_map: 0,
             last_canary_s: f64::NEG_INFINITY,
         }
@@ -140,20 +135,20 @@ impl Progress {
 
     /// Seconds of the budget used, all parts of the run together.
     pub(crate) fn elapsed_s(&self, rig: &dyn Rig) -> f64 {
-        self.elapsed_before_s + rig.now_s() - self.began_s
+        self.elapsed_before_s + rig.now_s()
     }
 
     fn written_bytes(&self, rig: &dyn Rig) -> u64 {
         self.written_before_bytes + rig.written_bytes()
     }
 
-    /// What the next visit will probably take, seconds.
+    /// What the next visit may take, seconds.
     fn visit_s(&self) -> f64 {
         let recent = &self.points[self.points.len().saturating_sub(VISITS_RECENT)..];
         if recent.is_empty() {
             return VISIT_S;
         }
-        recent.iter().map(|point| point.elapsed_s).sum::<f64>() / recent.len() as f64
+        recent.iter().map(|point| point.elapsed_s).fold(0.0, f64::max)
     }
 }
 
@@ -163,9 +158,7 @@ impl Progress {
 /// # Errors
 /// Only when the journal cannot be written; everything else ends the run with a reason.
 pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalError> {
-    let resumed = !earlier.points.is_empty() || earlier.elapsed_s > 0.0;
-    let began_s = if resumed { run.rig.now_s() } else { 0.0 };
-    let mut progress = Progress::after(earlier, began_s);
+    let mut progress = Progress::after(earlier);
     replay(&mut run, &progress);
     let (reason, failure) = visit_all(&mut run, &mut progress)?;
     for warning in publish::closing_warnings(&run, &progress) {
@@ -181,15 +174,26 @@ pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalErr
 /// A plan may keep in mind what it decided: it is shown the earlier points one by one.
 fn replay(run: &mut Run<'_>, progress: &Progress) {
     for known in 0..progress.points.len() {
-        let points = &progress.points[..known];
-        let elapsed_s = points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
-        run.plan.next(&Seen { points, elapsed_s, budget_s: run.limits.budget_s });
+        run.plan.next(&seen(run.header, &progress.points[..known]));
     }
+}
+
+/// What a plan is shown: nothing that the record does not hold.
+fn seen<'a>(header: &Header, points: &'a [Point]) -> Seen<'a> {
+    let elapsed_s = points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
+    Seen { points, elapsed_s, budget_s: header.budget_s }
 }
 
 fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, JournalError> {
     loop {
+        if run.interrupt.load(Ordering::Relaxed) {
+            return Ok((EndReason::Interrupted, None));
+        }
         let elapsed_s = progress.elapsed_s(run.rig);
+        if map_is_due(run, progress, elapsed_s) {
+            publish::map(run, progress, true)?;
+            progress.points_at_map = progress.points.len();
+        }
         if let Some(reason) = limit_reached(run, progress, elapsed_s) {
             return Ok((reason, None));
         }
@@ -202,23 +206,19 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             Err(Error::Interrupted) => return Ok((EndReason::Interrupted, None)),
             Err(error) => return Ok((EndReason::Failed, Some(error.to_string()))),
         }
-        if map_is_due(run, progress) {
-            publish::map(run, progress, true)?;
-            progress.points_at_map = progress.points.len();
-        }
     }
 }
 
 fn limit_reached(run: &Run<'_>, progress: &Progress, elapsed_s: f64) -> Option<EndReason> {
-    if elapsed_s + progress.visit_s() > run.limits.budget_s {
+    if elapsed_s + progress.visit_s() > run.budget_s {
         return Some(EndReason::Budget);
     }
     let written_bytes = progress.written_bytes(run.rig);
-    if run.limits.written_max_bytes.is_some_and(|most| written_bytes >= most) {
+    if run.header.limits.written_max_bytes.is_some_and(|most| written_bytes >= most) {
         return Some(EndReason::Written);
     }
     let new_round = progress.points.len() > progress.points_at_map;
-    let precision = run.limits.precision.filter(|_| new_round)?;
+    let precision = run.header.limits.precision.filter(|_| new_round)?;
     publish::is_precise(&progress.points, precision).then_some(EndReason::Precision)
 }
 
@@ -237,15 +237,18 @@ fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Opt
             return Some(Visit { workload, role: Role::Canary, round: 0 });
         }
     }
-    let seen = Seen { points: &progress.points, elapsed_s, budget_s: run.limits.budget_s };
-    run.plan.next(&seen)
+    run.plan.next(&seen(run.header, &progress.points))
 }
 
 fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, Error> {
     let elapsed_s = progress.elapsed_s(run.rig);
-    let left_s = run.limits.budget_s - elapsed_s;
+    let left_s = run.budget_s - elapsed_s;
     let rules = if visit.role == Role::Canary { canary_rules() } else { run.header.rules };
-    let rules = Rules { measure_max_s: rules.measure_max_s.min(left_s.max(1.0)), ..rules };
+    let rules = Rules {
+        measure_max_s: rules.measure_max_s.min(left_s.max(1.0)),
+        sync_at_end: rules.sync_at_end && flush_s(run.header, &visit.workload) <= FLUSH_MAX_S,
+        ..rules
+    };
     let subject = Subject {
         work: &visit.workload,
         role: visit.role,
@@ -257,6 +260,12 @@ fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, 
         measure(&subject, &rules, run.rig, &mut |event| on_event(Event::Measuring(event)))?;
     point.started_s = elapsed_s;
     Ok(point)
+}
+
+/// What flushing all that a workload can leave dirty takes at the speed of layout, seconds.
+fn flush_s(header: &Header, work: &Workload) -> f64 {
+    let dirty_bytes = header.host.dirty_limit_bytes.min(work.unique_bytes) as f64;
+    header.hints.layout_bytes_per_s.map_or(0.0, |rate| dirty_bytes / rate)
 }
 
 /// Every visit draws requests of its own: the same addresses again would find their pages cached.
@@ -279,11 +288,10 @@ fn canary_rules() -> Rules {
 fn keep(run: &mut Run<'_>, progress: &mut Progress, point: Point) -> Result<(), JournalError> {
     (run.journal)(&Line::Point(point.clone()))?;
     (run.on_event)(Event::Point(&point));
-    if point.elapsed_s > STALL_S {
+    let running_s = point.spent_s.settling + point.spent_s.measuring + point.spent_s.sync;
+    if running_s > STALL_S && point.workload.read_frac < 1.0 {
         let text = format!(
-            "a visit took {:.0} s, {:.0} s of it settling and measuring: {}",
-            point.elapsed_s,
-            point.spent_s.settling + point.spent_s.measuring,
+            "a visit that writes took {running_s:.0} s where a few were planned: {}",
             point.workload
         );
         let remedy = "if writers stall in reclaim, set dirty limits that suit the memory limit \
@@ -304,10 +312,12 @@ fn note(run: &mut Run<'_>, progress: &mut Progress, warning: Warning) -> Result<
     Ok(())
 }
 
-fn map_is_due(run: &Run<'_>, progress: &Progress) -> bool {
+/// The first map is due before a visit that could end after it should be there.
+fn map_is_due(run: &Run<'_>, progress: &Progress, elapsed_s: f64) -> bool {
     if progress.revision == 0 {
-        let first_s = FIRST_MAP_S.min(run.limits.budget_s / 3.0);
-        return progress.elapsed_s(run.rig) >= first_s;
+        let first_s = FIRST_MAP_S.min(run.budget_s / 3.0);
+        let longest_s = progress.points.iter().map(|point| point.elapsed_s).fold(0.0, f64::max);
+        return elapsed_s >= first_s.min(FIRST_MAP_LATEST_S - longest_s).max(first_s / 2.0);
     }
     progress.points.len() >= progress.points_at_map + MAP_EVERY_POINTS
 }
@@ -333,7 +343,7 @@ pub(crate) fn canary_drift(points: &[Point]) -> Option<Warning> {
     let canaries = points.iter().filter(|point| point.role == Role::Canary);
     let mut throughputs: Vec<f64> = canaries.map(Point::throughput).collect();
     throughputs.sort_by(f64::total_cmp);
-    let median = *throughputs.get(throughputs.len() / 2)?;
+    let median = *throughputs.get(throughputs.len() / 2).filter(|median| **median > 0.0)?;
     let (slowest, fastest) = (throughputs.first()? / median, throughputs.last()? / median);
     if slowest > 1.0 - DRIFT && fastest < 1.0 + DRIFT {
         return None;

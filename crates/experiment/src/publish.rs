@@ -7,6 +7,9 @@ use ioscape_model::{Code, Curve, Line, Map, Point, Severity, Warning};
 
 use crate::explore::{self, Event, JournalError, Progress, Run};
 
+/// One workload in so many has to be visited twice for the spread to be known.
+const REPEATED_SHARE_MIN: usize = 5;
+
 /// Writes the next revision.
 pub(crate) fn map(
     run: &mut Run<'_>,
@@ -66,17 +69,38 @@ pub(crate) fn is_precise(points: &[Point], precision: f64) -> bool {
 /// What is doubtful about the run as a whole, now that it is over.
 pub(crate) fn closing_warnings(run: &Run<'_>, progress: &Progress) -> Vec<Warning> {
     let landscape = run.plan.landscape(&progress.points);
-    let read_border = landscape.borders.iter().any(|border| border.curve != Curve::Write);
+    let counters = run.header.hints.counters;
+    let read_border = landscape
+        .borders
+        .iter()
+        .any(|border| border.curve != Curve::Write && (!counters || border.found_by != "timing"));
     let mut warnings = Vec::new();
     if !read_border && !progress.points.is_empty() {
         warnings.extend(border_not_reached(run, &progress.points));
     }
     warnings.extend(explore::canary_drift(&progress.points));
+    warnings.extend(incomplete(&progress.points));
     warnings
 }
 
+/// Where hardly anything was visited twice, the intervals rest on an assumption.
+fn incomplete(points: &[Point]) -> Option<Warning> {
+    let (estimates, _) = estimate::pool(points, 0);
+    let repeated = estimates.iter().filter(|estimate| estimate.visits > 1).count();
+    if estimates.is_empty() || repeated * REPEATED_SHARE_MIN >= estimates.len() {
+        return None;
+    }
+    let text = format!(
+        "{repeated} of {} workloads were visited more than once: the intervals of the others rest \
+         on an assumed spread between visits",
+        estimates.len()
+    );
+    let remedy = "give the run a longer --budget, or go on with it by --resume and a longer one";
+    Some(Warning::new(Code::Incomplete, text, remedy).with_severity(Severity::Note))
+}
+
 fn border_not_reached(run: &Run<'_>, points: &[Point]) -> Option<Warning> {
-    let hints = run.rig.hints();
+    let hints = &run.header.hints;
     let cache_bytes = hints.read_cache_bytes.filter(|_| !hints.in_memory)?;
     let reached = points.iter().map(|point| point.workload.unique_bytes).max()? as f64;
     if reached >= cache_bytes {

@@ -33,6 +33,6 @@ pub use line::{
 };
 pub use point::{ClassTotals, Classes, Interval, Point, ResponseTime, Role, Spent};
 pub use record::{Record, RecordError};
-pub use rules::{Range, Ranges, Rules};
+pub use rules::{Hints, Limits, Range, Ranges, Rules};
 pub use warning::{Code, Severity, Warning};
 pub use workload::{Access, Layout, SeqScope, SizeDist, State, Workload, WorkloadError};

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Host, Interval, Point, Ranges, ResponseTime, Rules, Spent, Target, Warning, Workload};
+use crate::{
+    Hints, Host, Interval, Limits, Point, Ranges, ResponseTime, Rules, Spent, Target, Warning,
+    Workload,
+};
 
 /// The record format this build writes.
 pub const FORMAT_VERSION: u32 = 1;
@@ -94,6 +97,12 @@ pub struct Header {
     pub ranges: Ranges,
     /// `--budget`, seconds.
     pub budget_s: f64,
+    /// What else the run keeps to.
+    #[serde(default)]
+    pub limits: Limits,
+    /// What was known about the target beforehand.
+    #[serde(default)]
+    pub hints: Hints,
     /// What the forecast said: see `Forecast`.
     pub forecast: Option<Forecast>,
 }
@@ -264,6 +273,9 @@ pub struct Resumed {
     pub time: String,
     /// Seconds of the budget used before.
     pub elapsed_before_s: f64,
+    /// The budget from here on, all parts together, seconds.
+    #[serde(default)]
+    pub budget_s: Option<f64>,
     /// What was typed.
     pub command_line: Vec<String>,
 }

@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use crate::{
     Border, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region, Warning,
-    line::FORMAT_VERSION,
+    line::{FORMAT_VERSION, Resumed},
 };
 
 /// A record that could not be opened.
@@ -59,6 +59,10 @@ pub struct Record {
     pub map: Option<Map>,
     /// The last line; none after a kill.
     pub end: Option<End>,
+    /// Where the run went on after an interruption.
+    pub resumed: Vec<Resumed>,
+    /// The highest revision that any line carries: one that was not closed is not to be reused.
+    pub revision_max: u32,
     /// Length of the part that holds whole lines, bytes: where a resumed run goes on.
     pub valid_bytes: u64,
 }
@@ -121,9 +125,12 @@ impl Record {
             warnings: vec![],
             map: None,
             end: None,
+            resumed: vec![],
+            revision_max: 0,
             valid_bytes,
         };
         for line in lines {
+            record.revision_max = record.revision_max.max(revision_of(&line));
             match line {
                 Line::Point(x) => record.points.push(x),
                 Line::Estimate(x) => record.estimates.push(x),
@@ -134,7 +141,12 @@ impl Record {
                 Line::Map(x) => record.map = Some(x),
                 Line::Warning(x) => record.warnings.push(x),
                 Line::End(x) => record.end = Some(x),
-                Line::Resumed(_) => record.end = None,
+                Line::Resumed(x) => {
+                    // What was said of the run when it stopped is said anew when it ends.
+                    record.warnings.retain(|warning| !warning.code.is_closing());
+                    record.end = None;
+                    record.resumed.push(x);
+                }
                 Line::Header(_) => return Err(RecordError::NoHeader),
             }
         }
@@ -150,6 +162,18 @@ impl Record {
         self.regions.retain(|x| current(x.revision));
         self.models.retain(|x| current(x.revision));
         self.findings.retain(|x| current(x.revision));
+    }
+}
+
+fn revision_of(line: &Line) -> u32 {
+    match line {
+        Line::Estimate(x) => x.revision,
+        Line::Border(x) => x.revision,
+        Line::Region(x) => x.revision,
+        Line::Model(x) => x.revision,
+        Line::Finding(x) => x.revision,
+        Line::Map(x) => x.revision,
+        _ => 0,
     }
 }
 

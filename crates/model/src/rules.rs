@@ -84,3 +84,36 @@ impl Ranges {
         }
     }
 }
+
+/// What is known about the target before anything was measured. Hints place extra points; they
+/// are never results.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Hints {
+    /// The page cache that could be had: the memory limit or the memory available, bytes.
+    pub read_cache_bytes: Option<f64>,
+    /// Dirty data at which the kernel begins to write back all the time, bytes.
+    pub write_cache_bytes: Option<f64>,
+    /// Whether counters tell hits from misses here.
+    pub counters: bool,
+    /// Whether the target lives in memory.
+    pub in_memory: bool,
+    /// Most data that may be laid out in all test files together, bytes.
+    pub room_bytes: u64,
+    /// How fast test files are laid out, where that was tried.
+    pub layout_bytes_per_s: Option<f64>,
+}
+
+/// What a run keeps to besides its budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Limits {
+    /// The half-width of nine in ten estimates at which the run may end early.
+    pub precision: Option<f64>,
+    /// Most bytes that reach storage, layout included.
+    pub written_max_bytes: Option<u64>,
+    /// Most data that a workload may touch.
+    pub unique_max_bytes: Option<u64>,
+    /// Most data that a workload that writes may touch: beyond it writers would stall in reclaim.
+    pub writes_max_bytes: Option<f64>,
+}

@@ -64,6 +64,13 @@ pub enum Code {
     GeneratorBound,
 }
 
+impl Code {
+    /// Whether it is about a run as a whole and known only at its end.
+    pub fn is_closing(self) -> bool {
+        matches!(self, Self::BorderNotReached | Self::Drift | Self::Incomplete)
+    }
+}
+
 /// One doubt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {

@@ -63,7 +63,12 @@ impl Psync {
             }
         };
         if moved < 0 {
-            return Err(io::Error::last_os_error());
+            let error = io::Error::last_os_error();
+            // Nothing was moved before the signal came: the request is made again.
+            return match error.kind() {
+                io::ErrorKind::Interrupted => self.transfer(op),
+                _ => Err(error),
+            };
         }
         if moved as usize != length {
             let short = format!("only {moved} bytes were moved");

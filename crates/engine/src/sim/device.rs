@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use hdrhistogram::Histogram;
 use ioscape_model::units::MIB;
-use ioscape_model::{Spent, State, Workload};
+use ioscape_model::{Hints, Spent, State, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -14,7 +14,7 @@ use super::law::{Law, Share};
 use super::noise::{NoiseStream, lognormal};
 use super::spec::SimSpec;
 use crate::error::{Error, Result};
-use crate::rig::{Finished, Hints, Prepared, Rig, Window};
+use crate::rig::{Finished, Prepared, Rig, Window};
 
 /// Response times are recorded in at most this many different values per class, level and window.
 const DRAWS_MAX: u64 = 24;

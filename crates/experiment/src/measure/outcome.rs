@@ -58,9 +58,7 @@ impl Visit<'_> {
             seed: self.subject.seed,
             started_s: self.started_s,
             throughput_bytes_per_s: throughput,
-            durable_bytes_per_s: self.finished.sync_s.map(|sync_s| {
-                totals.all.bytes as f64 / (totals.length_s + sync_s).max(f64::MIN_POSITIVE)
-            }),
+            durable_bytes_per_s: self.finished.sync_s.map(|sync_s| self.durable(sync_s)),
             ops_per_s: share(totals.all.ops as f64, totals.length_s).unwrap_or(0.0),
             response_time_s: ResponseTime {
                 mean: mean_response_s(&totals.all),
@@ -86,6 +84,15 @@ impl Visit<'_> {
             spent_s: self.spent_s,
             warnings,
         }
+    }
+
+    /// The fdatasync flushes what was written since the start, so all of that counts, over all
+    /// the time it took.
+    fn durable(&self, sync_s: f64) -> f64 {
+        let windows = &self.taken.windows;
+        let bytes = windows.iter().map(Window::bytes).sum::<u64>() + self.settled.bytes;
+        let length_s = windows.iter().map(|w| w.length_s).sum::<f64>() + self.settled.length_s;
+        bytes as f64 / (length_s + sync_s).max(f64::MIN_POSITIVE)
     }
 
     fn drift_allowed(&self) -> f64 {

@@ -5,7 +5,7 @@
 //! pace with it, or the kernel slows it down, is its throughput one that lasts.
 
 use ioscape_engine::{Error, Rig, Window};
-use ioscape_model::{Rules, Workload};
+use ioscape_model::{Rules, State, Workload};
 
 use super::Event;
 
@@ -19,6 +19,10 @@ const OPS_PER_SLOT_MIN: u64 = 2;
 pub(super) struct Settled {
     /// Requests per second towards the end of it.
     pub(super) ops_per_s: f64,
+    /// Bytes moved in it.
+    pub(super) bytes: u64,
+    /// How long it was, seconds.
+    pub(super) length_s: f64,
     /// Whether it ended because all was calm, not because the time was over.
     pub(super) calm: bool,
 }
@@ -33,6 +37,10 @@ pub(super) fn settle(
     let mut windows = Vec::new();
     let mut elapsed_s = 0.0;
     let mut calm = false;
+    if work.state == State::Cold {
+        // The first requests are what a cold start is about.
+        return Ok(Settled { ops_per_s: f64::INFINITY, bytes: 0, length_s: 0.0, calm: true });
+    }
     let ramp_max_s = rules.ramp_max_s.max(rules.ramp_s);
     // Half a window of tolerance, so that rounding does not add one.
     let until = |limit_s: f64| limit_s - rules.window_s / 2.0;
@@ -48,7 +56,12 @@ pub(super) fn settle(
     let (_, last) = split_at_last(&windows, rules.ramp_s / 2.0);
     let ops: u64 = last.iter().map(Window::ops).sum();
     let length_s: f64 = last.iter().map(|window| window.length_s).sum();
-    Ok(Settled { ops_per_s: if length_s > 0.0 { ops as f64 / length_s } else { 0.0 }, calm })
+    Ok(Settled {
+        ops_per_s: if length_s > 0.0 { ops as f64 / length_s } else { 0.0 },
+        bytes: windows.iter().map(Window::bytes).sum(),
+        length_s: elapsed_s,
+        calm,
+    })
 }
 
 /// Whether every worker has had its turn.

@@ -3,13 +3,12 @@
 
 use ioscape_analysis::border::{self, Sample, Search, Step};
 use ioscape_analysis::region;
-use ioscape_engine::Hints;
 use ioscape_model::units::{KIB, MIB, show_bytes};
-use ioscape_model::{Border, Curve, Point, Ranges, Region, Role, Workload};
+use ioscape_model::{Border, Curve, Header, Hints, Point, Ranges, Region, Role, Workload};
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::extent::Extent;
+use super::extent::{self, Extent};
 use super::{Landscape, Plan, Seen, Visit, halton};
 
 /// The search for borders ends at the latest when this share of the budget is used.
@@ -34,6 +33,23 @@ pub struct Settings {
     pub seed: u64,
     /// Workloads that write are kept below this, bytes: beyond it writers would stall in reclaim.
     pub writes_max_bytes: Option<f64>,
+    /// The map may never reach further, bytes.
+    pub most_bytes: f64,
+}
+
+impl Settings {
+    /// From the first line of a record, and nothing else: a run that is gone on with decides as
+    /// it did before.
+    pub fn of(header: &Header) -> Self {
+        Self {
+            ranges: header.ranges,
+            hints: header.hints.clone(),
+            memory_bytes_per_s: header.host.memory_copy_bytes_per_s,
+            seed: header.seed,
+            writes_max_bytes: header.limits.writes_max_bytes,
+            most_bytes: extent::most_bytes(&header.hints, &header.limits, header.budget_s),
+        }
+    }
 }
 
 /// The plan.
@@ -56,9 +72,16 @@ struct Family {
 impl BlendPlan {
     /// A plan that has decided nothing yet.
     pub fn new(settings: Settings) -> Self {
-        let room_bytes = settings.hints.room_bytes as f64;
-        let extent = Extent::within(settings.ranges.unique_bytes.max as f64, room_bytes);
-        Self { settings, extent, families: None }
+        let max_bytes = settings.ranges.unique_bytes.max as f64;
+        let mut plan = Self { settings, extent: Extent::within(0.0, 0.0, 1), families: None };
+        plan.extent = plan.extent_to(max_bytes);
+        plan
+    }
+
+    fn extent_to(&self, wanted_bytes: f64) -> Extent {
+        let Settings { hints, ranges, most_bytes, .. } = &self.settings;
+        let wanted_bytes = wanted_bytes.min(*most_bytes);
+        Extent::within(wanted_bytes, hints.room_bytes as f64, ranges.process_num.max)
     }
 
     /// The next step of the search for borders; the curve with fewer points goes first.
@@ -139,9 +162,9 @@ impl BlendPlan {
     /// Ends the search: lets the map reach beyond the largest border and fixes the families.
     fn decide(&mut self, points: &[Point]) -> Vec<Family> {
         let borders = self.borders(points);
-        let room_bytes = self.settings.hints.room_bytes as f64;
         if let Some(largest) = borders.last() {
-            self.extent = self.extent.beyond(largest.unique_bytes.capacity, room_bytes);
+            let beyond_bytes = extent::beyond(largest.unique_bytes.capacity);
+            self.extent = self.extent_to(beyond_bytes.max(self.extent.max_bytes));
         }
         let family = |region: Region| Family {
             focal: region.focal,
@@ -269,12 +292,12 @@ impl Plan for BlendPlan {
         let families = self.families.as_deref().unwrap_or_default();
         for round in 0.. {
             let visits = self.round(families, round, seen.points);
+            if visits.is_empty() {
+                return None; // no workload is possible here, nor will one be in a later round
+            }
             let missing = visits.into_iter().find(|visit| !is_made(visit, seen.points));
             if missing.is_some() {
                 return missing;
-            }
-            if families.is_empty() {
-                return None;
             }
         }
         None
@@ -331,11 +354,13 @@ fn curve_again(points: &[Point], role: Role) -> Vec<Workload> {
 }
 
 fn samples(points: &[Point], role: Role) -> Vec<Sample> {
-    let on_curve = points.iter().filter(|point| point.role == role && point.throughput() > 0.0);
+    /// A visit that moved nothing was slower than this, bytes per second.
+    const THROUGHPUT_MIN: f64 = 1.0;
+    let on_curve = points.iter().filter(|point| point.role == role);
     on_curve
         .map(|point| Sample {
             unique_bytes: point.workload.unique_bytes as f64,
-            time_s_per_byte: 1.0 / point.throughput(),
+            time_s_per_byte: 1.0 / point.throughput().max(THROUGHPUT_MIN),
             hit_fraction: match role {
                 Role::WriteBorder => point.write_absorbed_fraction,
                 _ => point.hit_fraction,

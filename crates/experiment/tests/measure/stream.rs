@@ -3,7 +3,8 @@
 
 use hdrhistogram::Histogram;
 use ioscape_engine::error::Result;
-use ioscape_engine::{Class, ClassCount, Finished, Hints, Prepared, Rig, Window};
+use ioscape_engine::{Class, ClassCount, Finished, Prepared, Rig, Window};
+use ioscape_model::Hints;
 use ioscape_model::{Spent, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
