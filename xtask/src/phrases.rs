@@ -77,6 +77,15 @@ pub fn leftovers(source: &Source, word: &str) -> Vec<String> {
         .collect()
 }
 
+/// Places in a page where a program's output was to be filled in.
+pub fn placeholders(path: &str, text: &str) -> Vec<String> {
+    let open = |(at, line): (usize, &str)| {
+        let line = line.trim_start();
+        line.starts_with("<!--").then(|| format!("{path}:{}: fill in or remove {line}", at + 1))
+    };
+    text.lines().enumerate().filter_map(open).collect()
+}
+
 /// A file that does not open by saying what it owns. Test files may do without.
 pub fn unintroduced(source: &Source) -> Option<String> {
     let opens = source.text.starts_with("//!");
@@ -128,6 +137,16 @@ mod tests {
     fn leftovers_are_found_in_comments() {
         let source = Source::new("a.rs", "\n// LATER: think\nlet relater = 1;\n");
         assert_eq!(leftovers(&source, "LATER"), ["a.rs:2: leftover LATER"]);
+    }
+
+    #[test]
+    fn a_placeholder_is_named_with_file_and_line() {
+        let page = "# A page\n\n    <!-- output: of a run -->\n";
+        assert_eq!(
+            placeholders("docs/a.md", page),
+            ["docs/a.md:3: fill in or remove <!-- output: of a run -->"]
+        );
+        assert!(placeholders("docs/a.md", "a `<!-- comment -->` in a sentence\n").is_empty());
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct Workspace {
     pub packages: Vec<Package>,
     /// All Rust files, by path.
     pub sources: Vec<Source>,
+    /// The pages (`*.md`) in the root and under `docs`: path and text.
+    pub pages: Vec<(String, String)>,
 }
 
 impl Workspace {
@@ -45,7 +47,12 @@ impl Workspace {
             packages.push(Package { dir, manifest });
         }
         sources.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Self { manifest: read_toml(&root.join("Cargo.toml"))?, packages, sources })
+        let mut pages = Vec::new();
+        for dir in ["", "docs/", "docs/examples/"] {
+            collect_pages(root, dir, &mut pages)?;
+        }
+        let manifest = read_toml(&root.join("Cargo.toml"))?;
+        Ok(Self { manifest, packages, sources, pages })
     }
 }
 
@@ -190,6 +197,18 @@ fn collect_sources(root: &Path, dir: &str, sources: &mut Vec<Source>) -> io::Res
     Ok(())
 }
 
+/// The pages in this directory, not below it; its name ends in `/` or is empty.
+fn collect_pages(root: &Path, dir: &str, pages: &mut Vec<(String, String)>) -> io::Result<()> {
+    for entry in fs::read_dir(root.join(dir))? {
+        let entry = entry?;
+        if entry.path().extension().is_some_and(|extension| extension == "md") {
+            let path = format!("{dir}{}", entry.file_name().to_string_lossy());
+            pages.push((path, fs::read_to_string(entry.path())?));
+        }
+    }
+    Ok(())
+}
+
 fn read_toml(path: &Path) -> io::Result<toml::Table> {
     let text = fs::read_to_string(path)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
@@ -240,6 +259,7 @@ mod tests {
                 manifest: manifest.parse().unwrap(),
                 packages: vec![package("crates/x", &text)],
                 sources: vec![],
+                pages: vec![],
             };
             assert_eq!(missing_lints(&workspace, "engine").len(), n_complaints, "{text}");
         };

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use xtask::phrases::{Absence, Tests, leftovers, too_long, unintroduced};
+use xtask::phrases::{Absence, Tests, leftovers, placeholders, too_long, unintroduced};
 use xtask::{Source, Workspace, modules, workspace};
 
 /// `(crate, crates it may depend on)`, lowest floor first. To add an arrow, argue for it in
@@ -162,6 +162,13 @@ fn files_and_functions_are_short() {
 fn nothing_was_left_for_later() {
     let word = concat!("FIX", "ME");
     none_in_sources(|source| leftovers(source, word));
+}
+
+#[test]
+fn every_output_in_the_pages_was_filled_in() {
+    let pages = repository().pages;
+    assert!(pages.len() >= 8, "only {} pages found", pages.len());
+    none(pages.iter().flat_map(|(path, text)| placeholders(path, text)));
 }
 
 #[test]
