@@ -171,7 +171,7 @@ mod tests {
     fn bytes_that_were_read_are_counted() {
         let counters = Counters::open();
         let Some(before) = counters.process_io() else {
-            eprintln!("SKIPPED: this kernel offers no /proc/self/io");
+            crate::skipped::skipped("this kernel offers no /proc/self/io");
             return;
         };
         let mut buffer = vec![0; 1_234_577];

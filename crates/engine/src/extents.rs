@@ -100,7 +100,9 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let reserved = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, 1 << 20);
         if reserved.is_err() || of(&file, 1 << 20).is_none() {
-            eprintln!("SKIPPED: this filesystem reserves nothing or does not tell its extents");
+            crate::skipped::skipped(
+                "this filesystem reserves nothing or does not tell its extents",
+            );
             return;
         }
         file.write_all_at(&vec![7; 256 << 10], 0).unwrap();

@@ -19,6 +19,8 @@ pub mod request;
 pub mod rig;
 pub mod run_id;
 pub mod sim;
+#[cfg(test)]
+mod skipped;
 pub mod target;
 mod worker;
 

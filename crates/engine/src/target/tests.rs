@@ -47,7 +47,7 @@ fn a_block_device_is_refused_with_the_flags_that_would_name_it() {
         fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device())
     });
     let Some(device) = device else {
-        eprintln!("SKIPPED: no block device in /dev");
+        crate::skipped::skipped("no block device in /dev");
         return;
     };
     let reason = refusal(&device);
@@ -64,7 +64,7 @@ fn filesystems_that_the_kernel_makes_up_are_refused() {
 #[test]
 fn a_directory_that_cannot_be_written_is_refused() {
     if rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: root may write everywhere");
+        crate::skipped::skipped("root may write everywhere");
         return;
     }
     let place = tempfile::tempdir().unwrap();
@@ -75,7 +75,7 @@ fn a_directory_that_cannot_be_written_is_refused() {
 #[test]
 fn memory_is_named_as_memory_and_its_counters_are_not_trusted() {
     let Ok(directory) = open_directory("/dev/shm") else {
-        eprintln!("SKIPPED: no /dev/shm that can be written");
+        crate::skipped::skipped("no /dev/shm that can be written");
         return;
     };
     assert!(directory.is_memory() && !directory.counters_trusted());
