@@ -1,0 +1,118 @@
+//! Getting a directory ready for a workload: files laid out, earlier dirty data written back, the
+//! page cache in the state that was asked for.
+
+use std::os::fd::AsFd;
+
+use ioscape_model::units::show_bytes;
+use ioscape_model::{Access, Code, State, Warning, Workload};
+
+use super::FileRig;
+use crate::cachestat::{drop_cache, read_in, resident};
+use crate::error::{Error, Result};
+use crate::files::OpenAccess;
+
+/// Dirty data above this share of the limit is written back before a point starts.
+const DIRTY_SHARE: f64 = 0.01;
+/// Other files' pages are dropped when, with them, this share of the cache would be used.
+const CROWDED_SHARE: f64 = 0.9;
+/// What is resident already counts as warm at this share of what could be.
+const WARM_SHARE: f64 = 0.97;
+
+impl FileRig {
+    /// Lays out what is missing. It leaves the page cache again: pages that were written are kept
+    /// in larger pieces and higher esteem by the kernel than pages that were read.
+    pub(super) fn lay_out(&mut self, number: usize, length: u64) -> Result<()> {
+        let laid_out = self.files.length(number);
+        self.files.get(number, length)?;
+        let range = laid_out..self.files.length(number);
+        if range.is_empty() || self.directory.is_memory() {
+            return Ok(());
+        }
+        let file = self.files.open_again(number, OpenAccess::Buffered)?;
+        let path = self.files.path(number);
+        drop_cache(&file, range).map_err(|error| Error::path("drop the cache of", path, error))?;
+        Ok(())
+    }
+
+    /// Writes back what earlier points left dirty; says so when that does not help.
+    pub(super) fn quiesce(&self) -> Result<Option<Warning>> {
+        if self.directory.is_memory() {
+            return Ok(None);
+        }
+        let allowed_bytes = (self.dirty_limit_bytes as f64 * DIRTY_SHARE) as u64;
+        let dirty_bytes =
+            || self.counters.dirty().map_or(0, |dirty| dirty.dirty_bytes + dirty.writeback_bytes);
+        if dirty_bytes() <= allowed_bytes {
+            return Ok(None);
+        }
+        rustix::fs::syncfs(self.directory.as_fd())
+            .map_err(|error| Error::path("write back", self.directory.path(), error))?;
+        let left_bytes = dirty_bytes();
+        // What is left is not ours: other filesystems of the machine are being written.
+        if left_bytes <= allowed_bytes.saturating_mul(10) {
+            return Ok(None);
+        }
+        let text = format!(
+            "{} were dirty at the start although this filesystem was written back",
+            show_bytes(left_bytes as f64)
+        );
+        let remedy = "others are writing on this machine: run again when it is quiet";
+        Ok(Some(Warning::new(Code::DirtyAtStart, text, remedy)))
+    }
+
+    /// Makes room: pages that this workload does not touch leave the cache where it would
+    /// otherwise be crowded.
+    pub(super) fn clear_others(&self, shares: &[(usize, u64)]) -> Result<()> {
+        let wanted: u64 = shares.iter().map(|(_, length)| length).sum();
+        let used = |number: usize| {
+            shares.iter().find(|(used, _)| *used == number).map_or(0, |(_, length)| *length)
+        };
+        let mut others = Vec::new();
+        let mut crowd_bytes = wanted;
+        for number in 0..self.files.count() {
+            let (from, to) = (used(number), self.files.length(number));
+            if from < to {
+                let file = self.files.open_again(number, OpenAccess::Buffered)?;
+                crowd_bytes += resident(&file, from..to).map_or(to - from, |c| c.resident_bytes);
+                others.push((file, number, from..to));
+            }
+        }
+        if (crowd_bytes as f64) < CROWDED_SHARE * self.cache_bytes() as f64 {
+            return Ok(());
+        }
+        for (file, number, range) in others {
+            drop_cache(&file, range).map_err(|error| {
+                Error::path("drop the cache of", self.files.path(number), error)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Warm: what fits is read in, front to back. Cold: nothing stays.
+    pub(super) fn bring_into_state(&self, work: &Workload, shares: &[(usize, u64)]) -> Result<()> {
+        for (number, length) in shares {
+            let file = self.files.open_again(*number, OpenAccess::Buffered)?;
+            if work.state == State::Cold || work.access == Access::Direct {
+                let path = self.files.path(*number);
+                let left = drop_cache(&file, 0..*length)
+                    .map_err(|error| Error::path("drop the cache of", &path, error))?;
+                if left.is_some_and(|left| left.resident_bytes > length / 100) {
+                    return Err(Error::Refused(format!(
+                        "state=cold: {} stays in memory, this filesystem cannot be made cold; \
+                         leave the key out",
+                        path.display()
+                    )));
+                }
+                continue;
+            }
+            let fits = (*length).min(self.cache_bytes() / shares.len() as u64);
+            // Whatever part of a larger share is resident is as good as its beginning.
+            let cached = resident(&file, 0..*length).map_or(0, |cached| cached.resident_bytes);
+            if fits < *length && cached as f64 >= WARM_SHARE * fits as f64 {
+                continue;
+            }
+            read_in(&file, 0..fits, &self.interrupt)?;
+        }
+        Ok(())
+    }
+}
