@@ -3,6 +3,7 @@
 //! 1994, sections 7 and 8.1). Drawn from the data only: where data are missing there is no
 //! sentence, and where a difference is within its interval the sentence says so.
 
+mod bounds;
 mod caches;
 mod family;
 mod levels;
@@ -37,7 +38,9 @@ pub fn findings(evidence: &Evidence<'_>, revision: u32) -> Vec<Finding> {
     found.extend(caches::read_cache(evidence));
     found.extend(caches::write_cache(evidence));
     found.extend(policy::write_policy(evidence));
+    found.extend(bounds::peak_rates(evidence));
     for region in evidence.regions {
+        found.extend(bounds::bound(evidence, region));
         found.extend(shapes::read_write_ratio(evidence, region));
         found.extend(shapes::sequentiality(evidence, region));
         found.extend(shapes::good_sizes(evidence, region));
@@ -52,36 +55,69 @@ pub fn findings(evidence: &Evidence<'_>, revision: u32) -> Vec<Finding> {
 }
 
 impl<'a> Evidence<'a> {
-    /// The border that reads run into when the page cache is full: of those on the read curve the
-    /// one with the largest step that is not the processor's cache.
+    /// The border that reads run into when the page cache is full: of those on the read curve that
+    /// are not the processor's cache the one that was counted, else the one with the largest step.
     fn read_border(&self) -> Option<&'a Border> {
         let reads = self.borders.iter().filter(|border| border.curve != Curve::Write);
+        let counted = |border: &Border| border.found_by == "counters";
         reads
             .filter(|border| !self.is_processor_cache(border))
-            .max_by(|a, b| a.step.total_cmp(&b.step))
+            .max_by(|a, b| counted(a).cmp(&counted(b)).then(a.step.total_cmp(&b.step)))
     }
 
-    /// The same for writes. The paper's plan sees one curve of reads and writes mixed, which says
-    /// nothing about writes alone.
-    fn write_border(&self) -> Option<&'a Border> {
+    /// Those that writes run into, smallest first. The paper's plan sees one curve of reads and
+    /// writes mixed, which says nothing about writes alone.
+    fn write_borders(&self) -> Vec<&'a Border> {
         let writes = self.borders.iter().filter(|border| {
             border.curve == Curve::Write
                 || (border.curve == Curve::Mixed && border.found_by != "slope")
         });
-        writes
-            .filter(|border| !self.is_processor_cache(border))
-            .max_by(|a, b| a.step.total_cmp(&b.step))
+        writes.filter(|border| !self.is_processor_cache(border)).collect()
     }
 
-    /// Copying gets dearer by a small factor where data no longer fit the last-level cache.
+    /// Copying gets dearer by a small factor where data no longer fit the last-level cache, but
+    /// memory still answers. A cache that could hold all the memory there is has no such border.
     fn is_processor_cache(&self, border: &Border) -> bool {
         const STEP_MAX: f64 = 4.0;
         let capacity = border.unique_bytes.capacity;
-        self.host.llc_bytes.is_some_and(|llc_bytes| {
+        let llc_bytes = self.host.llc_bytes.filter(|bytes| *bytes < self.memory_bytes());
+        let near = llc_bytes.is_some_and(|llc_bytes| {
             let llc_bytes = llc_bytes as f64;
             (llc_bytes / 2.0..=llc_bytes * 2.0).contains(&capacity)
-        }) && border.step < STEP_MAX
+        });
+        near && border.step < STEP_MAX
+            && border.found_by != "counters"
             && !self.is_simulated()
+            && self.is_memory_behind(border)
+    }
+
+    /// Whether what was measured next behind a border ran at a speed that only memory has.
+    fn is_memory_behind(&self, border: &Border) -> bool {
+        const MEMORY_BYTES_PER_S: f64 = 1e9;
+        const BEHIND: f64 = 1.25;
+        let behind = |curve: &Vec<family::Spot<'_>>| {
+            let beyond =
+                |spot: &&family::Spot<'_>| spot.value >= border.unique_bytes.capacity * BEHIND;
+            let next = curve.iter().find(beyond);
+            next.is_some_and(|spot| spot.throughput().mean > MEMORY_BYTES_PER_S)
+        };
+        let curves = family::border_curves(self.estimates, border.curve);
+        !curves.is_empty() && curves.iter().all(behind)
+    }
+
+    /// The memory this process may use: its limit where there is one below what the machine has.
+    /// A control group without a limit shows a number far above the memory.
+    fn memory_limit_bytes(&self) -> Option<u64> {
+        let limits = [self.host.memory_limit_set_bytes, self.host.memory_limit_bytes];
+        let limit = limits.into_iter().flatten().min();
+        limit.filter(|limit| (1..self.host.memory_bytes).contains(limit))
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        match self.memory_limit_bytes().unwrap_or(self.host.memory_bytes) {
+            0 => u64::MAX, // unknown
+            bytes => bytes,
+        }
     }
 
     /// A simulated device has nothing to do with the memory of this machine.

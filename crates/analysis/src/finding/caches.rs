@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use ioscape_model::units::three_digits;
+use ioscape_model::units::show_percent;
 use ioscape_model::{Border, Finding};
 
-use super::family::size;
+use super::family::{Slowdown, border_curves, size, write_curve};
 use super::policy::{Policy, policy};
 use super::{Evidence, finding};
 
@@ -28,9 +28,8 @@ pub(super) fn processor_cache(evidence: &Evidence<'_>) -> Option<Finding> {
     let mut borders = evidence.borders.iter();
     let border = borders.find(|border| evidence.is_processor_cache(border))?;
     let text = format!(
-        "A request takes {} times as long once the data no longer fit about {}: that is the \
-         processor's last-level cache ({}), not the file cache.",
-        three_digits(border.step),
+        "A request takes longer once the data no longer fit about {}, but memory still answers: \
+         that is the processor's last-level cache ({}), not the file cache.",
         size(border.unique_bytes.capacity),
         size(llc_bytes),
     );
@@ -46,47 +45,90 @@ pub(super) fn processor_cache(evidence: &Evidence<'_>) -> Option<Finding> {
 pub(super) fn read_cache(evidence: &Evidence<'_>) -> Option<Finding> {
     let border = evidence.read_border()?;
     let (share, mut figures) = memory_share(evidence, border.unique_bytes.capacity);
+    let curve = border_curves(evidence.estimates, border.curve).into_iter().next();
+    let slowdown = curve.and_then(|curve| Slowdown::across(border, &curve));
     let text = format!(
-        "Reads are served from a cache of {}{share}. Requests slow down from {} on and take {} \
-         times as long far beyond it.",
+        "Reads are served from a cache of {}{share}. Requests slow down from {} on{}.",
         capacity(border),
         size(border.unique_bytes.onset),
-        three_digits(border.step),
+        measured(slowdown.as_ref(), &mut figures),
     );
     figures.extend(border_figures(border));
     Some(finding("read_cache", text, &figures))
 }
 
-/// How much written data is absorbed before writers wait for the storage.
+/// How much written data is absorbed before writers wait for the storage, and further steps.
 pub(super) fn write_cache(evidence: &Evidence<'_>) -> Option<Finding> {
-    let border = evidence.write_border()?;
+    let borders = evidence.write_borders();
+    let (border, others) = borders.split_first()?;
     let through = policy(evidence).is_some_and(|verdict| verdict.policy == Policy::WriteThrough);
     if through || evidence.is_in_memory() {
         return None;
     }
     let (share, mut figures) = memory_share(evidence, border.unique_bytes.capacity);
+    let curve = write_curve(evidence.estimates);
+    let slowdown = curve.and_then(|curve| Slowdown::across(border, &curve));
     let mut text = format!(
-        "Writes are absorbed by a cache of {}{share}. Beyond {} writers begin to wait for the \
-         storage, {} times as long per request in the end.",
+        "Writes are absorbed by a cache of {}{share}{}. Beyond {} writers begin to wait for the \
+         storage{}.",
         capacity(border),
+        near_limit(evidence, border),
         size(border.unique_bytes.onset),
-        three_digits(border.step),
+        measured(slowdown.as_ref(), &mut figures),
     );
+    for other in others {
+        let near = near_limit(evidence, other);
+        let _ = write!(text, " Writes slow down again at {}{near}.", capacity(other));
+    }
     let limit = evidence.host.dirty_limit_bytes as f64;
     if limit > 0.0 && !evidence.is_simulated() {
-        let share = border.unique_bytes.capacity / limit;
-        let _ = write!(text, " The kernel's limit on dirty data is {}.", size(limit));
+        if !text.contains(DIRTY_LIMIT) {
+            let _ = write!(text, " The kernel's {DIRTY_LIMIT} is {}.", size(limit));
+        }
         figures.push(("dirty_limit_bytes", limit));
-        figures.push(("dirty_limit_share", share));
+        figures.push(("dirty_limit_share", border.unique_bytes.capacity / limit));
     }
+    figures.push(("borders_count", borders.len() as f64));
+    figures.extend(others.first().map(|next| ("next_capacity_bytes", next.unique_bytes.capacity)));
     figures.extend(border_figures(border));
     Some(finding("write_cache", text, &figures))
 }
 
-/// `about 249 MiB (95 %: 239 MiB to 259 MiB)`.
+const DIRTY_LIMIT: &str = "limit on dirty data";
+
+/// `, near the kernel's background limit of 32 MiB`, or nothing.
+fn near_limit(evidence: &Evidence<'_>, border: &Border) -> String {
+    const NEAR: f64 = 1.4;
+    let host = evidence.host;
+    let limits = [
+        ("background limit", host.dirty_background_bytes as f64),
+        (DIRTY_LIMIT, host.dirty_limit_bytes as f64),
+    ];
+    let distance = |bytes: f64| (border.unique_bytes.capacity / bytes).ln().abs();
+    let nearest = limits
+        .into_iter()
+        .filter(|(_, bytes)| *bytes > 0.0 && !evidence.is_simulated())
+        .min_by(|a, b| distance(a.1).total_cmp(&distance(b.1)))
+        .filter(|(_, bytes)| distance(*bytes) <= NEAR.ln());
+    nearest.map_or_else(String::new, |(name, bytes)| {
+        format!(", near the kernel's {name} of {}", size(bytes))
+    })
+}
+
+/// `; over 904 MiB a request takes 57.3 times as long as within 8 MiB`, or nothing.
+fn measured(slowdown: Option<&Slowdown<'_>>, figures: &mut Vec<(&'static str, f64)>) -> String {
+    let Some(slowdown) = slowdown else { return String::new() };
+    figures.push(("slowdown_ratio", slowdown.ratio()));
+    format!("; {}", slowdown.words())
+}
+
+/// `about 249 MiB (95 %: 239 MiB to 259 MiB)`. The steepest part of a curve lies between two
+/// points, which is no interval of confidence.
 fn capacity(border: &Border) -> String {
     let at = border.unique_bytes;
-    format!("about {} (95 %: {} to {})", size(at.capacity), size(at.low), size(at.high))
+    let kind = if border.found_by == "slope" { "between" } else { "95 %:" };
+    let to = if border.found_by == "slope" { "and" } else { "to" };
+    format!("about {} ({kind} {} {to} {})", size(at.capacity), size(at.low), size(at.high))
 }
 
 fn border_figures(border: &Border) -> [(&'static str, f64); 5] {
@@ -104,24 +146,20 @@ fn memory_share(
     evidence: &Evidence<'_>,
     capacity_bytes: f64,
 ) -> (String, Vec<(&'static str, f64)>) {
-    let host = evidence.host;
-    let memory_bytes = host.memory_bytes as f64;
+    let memory_bytes = evidence.host.memory_bytes as f64;
     if evidence.is_simulated() || memory_bytes <= 0.0 {
         return (String::new(), Vec::new());
     }
     let memory_share = capacity_bytes / memory_bytes;
     let of_memory =
-        format!("{:.0} % of the memory of {}", memory_share * 100.0, size(memory_bytes));
+        format!("{} of the memory of {}", show_percent(memory_share), size(memory_bytes));
     let mut figures = vec![("memory_bytes", memory_bytes), ("memory_share", memory_share)];
-    // A control group without a limit shows a number far above the memory.
-    let limits = [host.memory_limit_set_bytes, host.memory_limit_bytes];
-    let limit = limits.into_iter().flatten().min().filter(|limit| *limit < host.memory_bytes);
-    let Some(limit_bytes) = limit.map(|limit| limit as f64).filter(|limit| *limit > 0.0) else {
+    let Some(limit_bytes) = evidence.memory_limit_bytes().map(|limit| limit as f64) else {
         return (format!(", {of_memory}"), figures);
     };
     let limit_share = capacity_bytes / limit_bytes;
     figures.extend([("memory_limit_bytes", limit_bytes), ("memory_limit_share", limit_share)]);
     let of_limit =
-        format!("{:.0} % of the memory limit of {}", limit_share * 100.0, size(limit_bytes));
+        format!("{} of the memory limit of {}", show_percent(limit_share), size(limit_bytes));
     (format!(", {of_limit} ({of_memory})"), figures)
 }

@@ -1,9 +1,11 @@
 //! Graphs of a region's family as findings need them: estimates that differ from the focal vector
 //! in one parameter, ratios with intervals, and words for sizes and places.
 
+use std::fmt::Write as _;
+
 pub(super) use ioscape_model::units::show_size as size;
 use ioscape_model::units::three_digits;
-use ioscape_model::{Estimate, Interval, Region, Workload};
+use ioscape_model::{Border, Curve, Estimate, Interval, Region, Workload};
 
 /// A parameter that a graph runs along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +71,87 @@ pub(super) fn graph<'a>(estimates: &'a [Estimate], focal: &Workload, axis: Axis)
         .collect();
     spots.sort_by(|a, b| a.value.total_cmp(&b.value));
     spots
+}
+
+/// The longest curve over `unique_bytes` through workloads that suit; of two as long as each other
+/// the one with fewer sequential requests.
+fn longest_curve(
+    estimates: &[Estimate],
+    suits: impl Fn(&Workload) -> bool,
+) -> Option<Vec<Spot<'_>>> {
+    const POINTS_MIN: usize = 3;
+    let through = estimates.iter().map(|estimate| &estimate.workload).filter(|work| suits(work));
+    let rank = |curve: &[Spot<'_>]| {
+        (curve.len(), curve.first().map_or(0.0, |spot| -spot.estimate.workload.seq_frac))
+    };
+    through
+        .map(|work| graph(estimates, work, Axis::UniqueBytes))
+        .filter(|curve| curve.len() >= POINTS_MIN)
+        .max_by(|a, b| rank(a).0.cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1)))
+}
+
+/// Reads only.
+pub(super) fn read_curve(estimates: &[Estimate]) -> Option<Vec<Spot<'_>>> {
+    longest_curve(estimates, |work| work.read_frac >= 1.0)
+}
+
+/// Writes only.
+pub(super) fn write_curve(estimates: &[Estimate]) -> Option<Vec<Spot<'_>>> {
+    longest_curve(estimates, |work| work.read_frac <= 0.0)
+}
+
+/// The curves on which a border shows.
+pub(super) fn border_curves(estimates: &[Estimate], curve: Curve) -> Vec<Vec<Spot<'_>>> {
+    let mixed = || longest_curve(estimates, |work| work.read_frac > 0.0 && work.read_frac < 1.0);
+    let (reads, writes) = (read_curve(estimates), write_curve(estimates));
+    match curve {
+        Curve::Read => reads.into_iter().collect(),
+        Curve::Write => writes.into_iter().collect(),
+        Curve::Mixed if reads.is_none() && writes.is_none() => mixed().into_iter().collect(),
+        Curve::Mixed => [reads, writes].into_iter().flatten().collect(),
+    }
+}
+
+/// How much longer a request takes at the end of a curve than at its start.
+pub(super) struct Slowdown<'a> {
+    within: Spot<'a>,
+    far: Spot<'a>,
+    slowest: Spot<'a>,
+}
+
+impl<'a> Slowdown<'a> {
+    /// As it was measured; none where the curve does not reach from one side of the border to the
+    /// other.
+    pub(super) fn across(border: &Border, curve: &[Spot<'a>]) -> Option<Self> {
+        let within = *curve.first().filter(|spot| spot.value < border.unique_bytes.onset)?;
+        let far = *curve.last().filter(|spot| spot.value > border.unique_bytes.capacity)?;
+        let beyond = curve.iter().filter(|spot| spot.value > border.unique_bytes.onset);
+        let slowest = *beyond.min_by(|a, b| a.throughput().mean.total_cmp(&b.throughput().mean))?;
+        Some(Self { within, far, slowest })
+    }
+
+    /// Times as long.
+    pub(super) fn ratio(&self) -> f64 {
+        self.within.throughput().mean / self.far.throughput().mean
+    }
+
+    /// `over 904 MiB a request takes 57.3 times as long as within 8 MiB`.
+    pub(super) fn words(&self) -> String {
+        const WORTH_A_WORD: f64 = 1.5;
+        let mut text = format!(
+            "over {} a request takes {} times as long as within {}",
+            size(self.far.value),
+            three_digits(self.ratio()),
+            size(self.within.value),
+        );
+        let worse = ratio(&self.far.throughput(), &self.slowest.throughput());
+        if worse.low > WORTH_A_WORD {
+            let times = self.within.throughput().mean / self.slowest.throughput().mean;
+            let slowest = size(self.slowest.value);
+            let _ = write!(text, ", and over {slowest} {} times", three_digits(times));
+        }
+        text
+    }
 }
 
 /// `above` over `below`. The half-widths of two independent intervals add in squares, on the

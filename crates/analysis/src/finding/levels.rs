@@ -2,38 +2,44 @@
 //! the last border (Chen and Patterson 1993, on a large server: a tail that the look-up of
 //! indirect blocks explained).
 
+use std::fmt::Write as _;
+
 use ioscape_model::units::{show_rate, three_digits};
-use ioscape_model::{Estimate, Finding, Interval};
+use ioscape_model::{Estimate, Finding, Interval, Region};
 
 use super::family::{Axis, Effect, Spot, effect, graph, place, ratio, size, times};
 use super::{Evidence, finding};
 
-/// One clause per region: extent and throughput at the focal vector.
+/// One clause per region: extent and throughput at the focal vector, where it was measured.
 pub(super) fn levels(evidence: &Evidence<'_>) -> Option<Finding> {
-    let mut clauses = Vec::new();
-    let mut rates = Vec::new();
-    for region in evidence.regions {
+    let rate_of = |region: &Region| {
         let at_focal = evidence.estimates.iter().find(|x| x.workload == region.focal)?;
-        let rate = at_focal.throughput_bytes_per_s;
-        clauses.push(format!("{} at {}", place(region), show_rate(rate.mean)));
-        rates.push(rate);
-    }
-    let (first, last) = (rates.first()?, rates.last()?);
-    if rates.len() < 2 {
+        Some(at_focal.throughput_bytes_per_s)
+    };
+    let regions = evidence.regions;
+    let rates: Vec<Option<Interval>> = regions.iter().map(rate_of).collect();
+    if rates.iter().flatten().count() < 2 {
         return None;
     }
-    let fall = ratio(first, last);
+    let clauses: Vec<String> = regions
+        .iter()
+        .zip(&rates)
+        .map(|(region, rate)| match rate {
+            Some(rate) => format!("{} at {}", place(region), show_rate(rate.mean)),
+            None => format!("{}, not measured at its focal point", place(region)),
+        })
+        .collect();
+    let mut text = format!("The storage shows {} levels: {}.", regions.len(), clauses.join("; "));
+    let mut figures = vec![("levels_count", regions.len() as f64)];
+    if let (Some(Some(first)), Some(Some(last))) = (rates.first(), rates.last()) {
+        let fall = first.mean / last.mean;
+        let _ = write!(text, " The first is {} times as fast as the last.", three_digits(fall));
+        figures.push(("first_over_last_ratio", fall));
+    }
     let names: Vec<String> =
         (1..=rates.len()).map(|number| format!("level_{number}_bytes_per_s")).collect();
-    let text = format!(
-        "The storage shows {} levels: {}. The first is {} times as fast as the last.",
-        rates.len(),
-        clauses.join(", "),
-        three_digits(fall.mean),
-    );
-    let mut figures =
-        vec![("levels_count", rates.len() as f64), ("first_over_last_ratio", fall.mean)];
-    figures.extend(names.iter().map(String::as_str).zip(rates.iter().map(|rate| rate.mean)));
+    let known = names.iter().map(String::as_str).zip(&rates);
+    figures.extend(known.filter_map(|(name, rate)| rate.map(|rate| (name, rate.mean))));
     Some(finding("levels", text, &figures))
 }
 
@@ -41,20 +47,21 @@ pub(super) fn levels(evidence: &Evidence<'_>) -> Option<Finding> {
 /// border because fewer and fewer requests hit; what is left after taking the hits out is a
 /// property of the storage.
 pub(super) fn declining_tail(evidence: &Evidence<'_>) -> Option<Finding> {
-    const RISE_MIN: f64 = 1.1;
-    let misses = longest_read_tail(evidence)?;
+    let at = evidence.read_border()?.unique_bytes;
+    let tail = longest_read_tail(evidence, at.capacity)?;
+    // Were the cache as large or as small as its interval allows, it would still have to show.
+    let tails = [at.low, at.high, at.capacity].map(|bytes| misses(&tail, bytes));
+    let rises: Vec<Interval> = tails.iter().filter_map(|misses| steady_rise(misses)).collect();
+    let (misses, rise) = (tails.last()?, rises.last()?);
     let (first, last) = (misses.first()?, misses.last()?);
-    let rise = ratio(&last.miss_s, &first.miss_s);
-    let steady_rise =
-        misses.windows(2).all(|pair| pair[1].miss_s.mean > pair[0].miss_s.mean * 0.95);
-    if effect(&rise) != Effect::Gain || rise.low < RISE_MIN || !steady_rise {
+    if rises.len() < tails.len() {
         return None;
     }
     let text = format!(
         "Beyond the cache it keeps getting slower: a request that misses takes {} as long at {} as \
          at {}. Longer look-ups of metadata would do this (indirect blocks, a fragmented file), \
          and so would longer seeks; measuring on a file laid out in few large extents tells which.",
-        times(&rise),
+        times(rise),
         size(last.unique_bytes),
         size(first.unique_bytes),
     );
@@ -77,33 +84,51 @@ struct Miss {
     miss_s: Interval,
 }
 
-/// The read-only curve with the most points at twice the cache and more.
-fn longest_read_tail(evidence: &Evidence<'_>) -> Option<Vec<Miss>> {
+/// How much longer the last miss takes than the first, if they surely take longer and longer.
+fn steady_rise(misses: &[Miss]) -> Option<Interval> {
     const POINTS_MIN: usize = 3;
-    let capacity_bytes = evidence.read_border()?.unique_bytes.capacity;
-    let curves = evidence
+    const RISE_MIN: f64 = 1.1;
+    let rise = ratio(&misses.last()?.miss_s, &misses.first()?.miss_s);
+    let steady = misses.windows(2).all(|pair| pair[1].miss_s.mean > pair[0].miss_s.mean * 0.95);
+    let shown = effect(&rise) == Effect::Gain && rise.low >= RISE_MIN;
+    (misses.len() >= POINTS_MIN && steady && shown).then_some(rise)
+}
+
+/// A curve's hits at its start, and its points at twice the cache and more.
+struct Tail<'a> {
+    hit: Spot<'a>,
+    far: Vec<Spot<'a>>,
+}
+
+/// Of the curves of random reads the one with the most points far beyond the cache: read-ahead
+/// would blur what a miss costs.
+fn longest_read_tail<'a>(evidence: &Evidence<'a>, capacity_bytes: f64) -> Option<Tail<'a>> {
+    let random_reads = evidence
         .estimates
         .iter()
-        .filter(|estimate| estimate.workload.read_frac >= 1.0)
-        .map(|estimate| graph(evidence.estimates, &estimate.workload, Axis::UniqueBytes));
-    let tails = curves.map(|curve| misses(&curve, capacity_bytes));
-    tails.filter(|tail| tail.len() >= POINTS_MIN).max_by_key(Vec::len)
+        .map(|estimate| &estimate.workload)
+        .filter(|work| work.read_frac >= 1.0 && work.seq_frac <= 0.0);
+    let tails = random_reads.filter_map(|work| {
+        let curve = graph(evidence.estimates, work, Axis::UniqueBytes);
+        let hit = *curve.first().filter(|spot| spot.value < capacity_bytes)?;
+        let far = curve.into_iter().filter(|spot| spot.value >= 2.0 * capacity_bytes).collect();
+        Some(Tail { hit, far })
+    });
+    tails.max_by_key(|tail| tail.far.len())
 }
 
 /// The mean time of a request is `h` times that of a hit and `1 − h` times that of a miss; `h` as
 /// it was counted, or the share of the data that the cache holds.
-fn misses(curve: &[Spot<'_>], capacity_bytes: f64) -> Vec<Miss> {
-    let Some(hit) = curve.first().filter(|spot| spot.value < capacity_bytes) else { return vec![] };
-    let hit_s = hit.estimate.response_time_s.mean;
-    let far = curve.iter().filter(|spot| spot.value >= 2.0 * capacity_bytes);
-    far.filter_map(|spot| {
+fn misses(tail: &Tail<'_>, capacity_bytes: f64) -> Vec<Miss> {
+    let hit_s = tail.hit.estimate.response_time_s.mean;
+    let miss = |spot: &Spot<'_>| {
         let hits = spot.estimate.hit_fraction.unwrap_or(capacity_bytes / spot.value);
         let mean_s = (spot.estimate.response_time_s.mean - hits * hit_s) / (1.0 - hits);
         let known = mean_s.is_finite() && mean_s > 0.0;
         let miss_s = with_width_of(mean_s, spot.estimate);
         known.then_some(Miss { unique_bytes: spot.value, miss_s })
-    })
-    .collect()
+    };
+    tail.far.iter().filter_map(miss).collect()
 }
 
 /// A time is as uncertain as the throughput of the same requests.

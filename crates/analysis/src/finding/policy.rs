@@ -13,8 +13,10 @@ use super::{Evidence, finding};
 const SAME_SPEED_MAX: f64 = 1.5;
 /// Writes are absorbed: faster than beyond the cache by this factor, surely.
 const ABSORBED_MIN: f64 = 1.5;
-/// Reads of the same cached data are this much faster than writes that go through.
+/// Reads of the same cached data are this much faster than writes that go through …
 const READS_FASTER_MIN: f64 = 3.0;
+/// … and surely this much.
+const READS_FASTER_LOW_MIN: f64 = 2.0;
 /// The share of written pages that were dirty already, above which writes are absorbed …
 const REDIRTIED_HIGH: f64 = 0.5;
 /// … and below which each page was clean again by the time it was written anew.
@@ -106,7 +108,7 @@ fn is_small_write(evidence: &Evidence<'_>, estimate: &Estimate) -> bool {
     const WELL_WITHIN: f64 = 0.8;
     let work = &estimate.workload;
     let buffered = Workload { access: Workload::default().access, fsync_every: 0, ..work.clone() };
-    let onsets = [evidence.read_border(), evidence.write_border()].into_iter().flatten();
+    let onsets = evidence.read_border().into_iter().chain(evidence.write_borders());
     let cache_bytes =
         onsets.map(|border| border.unique_bytes.onset).fold(f64::INFINITY, f64::min) * WELL_WITHIN;
     let measured = estimate.throughput_bytes_per_s.mean > 0.0;
@@ -143,7 +145,8 @@ fn judge(clues: &Clues<'_>) -> Option<Policy> {
     let small = &clues.small_writes.throughput_bytes_per_s;
     let over_large = clues.large_writes.map(|large| ratio(small, &large.throughput_bytes_per_s));
     let reads_over = clues.small_reads.map(|reads| ratio(&reads.throughput_bytes_per_s, small));
-    let reads_far_faster = reads_over.is_some_and(|ratio| ratio.low >= READS_FASTER_MIN);
+    let reads_far_faster = reads_over
+        .is_some_and(|ratio| ratio.mean >= READS_FASTER_MIN && ratio.low >= READS_FASTER_LOW_MIN);
     let redirtied = clues.redirtied_fraction;
     if redirtied.is_some_and(|fraction| fraction >= REDIRTIED_HIGH) {
         return Some(Policy::WriteBack);

@@ -35,7 +35,11 @@ pub(super) fn read_write_ratio(evidence: &Evidence<'_>, region: &Region) -> Opti
             format!("no difference between {more} and {fewer} is shown (ratio {})", range(&ratio))
         }
     };
-    let text = format!("In {}, {comparison}: {}.", place(region), rates(&reads, &writes));
+    let rates = match effect(&ratio) {
+        Effect::Loss => rates(&writes, &reads),
+        _ => rates(&reads, &writes),
+    };
+    let text = format!("In {}, {comparison}: {rates}.", place(region));
     let mut figures = vec![
         ("reads_bytes_per_s", reads.throughput().mean),
         ("writes_bytes_per_s", writes.throughput().mean),
@@ -72,33 +76,34 @@ pub(super) fn sequentiality(evidence: &Evidence<'_>, region: &Region) -> Option<
     Some(finding("sequentiality", text, &figures))
 }
 
-/// The sizes worth using: the smallest that gives 75 % of the best, and how far from there.
+/// The sizes worth using: those around the best that give 75 % of it. Nothing is said about sizes
+/// that were not tried.
 pub(super) fn good_sizes(evidence: &Evidence<'_>, region: &Region) -> Option<Finding> {
     let sizes = sizes(evidence, region)?;
-    let best = best(&sizes)?;
-    let good = |spot: &Spot<'_>| spot.throughput().mean >= GOOD_SHARE * best.throughput().mean;
-    let from = sizes.iter().position(good)?;
-    let to = sizes.iter().rposition(good)?;
+    let best_at = best_at(&sizes)?;
+    let best = &sizes[best_at];
+    let good = |at: &usize| sizes[*at].throughput().mean >= GOOD_SHARE * best.throughput().mean;
+    let from = (0..=best_at).rev().take_while(good).last()?;
+    let to = (best_at..sizes.len()).take_while(good).last()?;
     let (smallest, largest) = (&sizes[from], &sizes[to]);
-    let all = sizes.iter().all(good);
     let (place, rate) = (place(region), show_rate(best.throughput().mean));
-    let text = if all {
+    let text = if to - from + 1 == sizes.len() {
         format!(
-            "In {place}, every request size from {} to {} gives at least 75 % of the best \
+            "In {place}, every request size tried, {} to {}, gives at least 75 % of the best \
              throughput, {rate}.",
             size(smallest.value),
             size(largest.value),
         )
     } else {
-        let reach = match (from == to, to + 1 == sizes.len()) {
-            (true, _) => "only".to_owned(),
-            (false, true) => "and more".to_owned(),
-            (false, false) => format!("to {}", size(largest.value)),
+        let end = if to + 1 == sizes.len() { ", the largest tried" } else { "" };
+        let (from_size, to_size) = (size(smallest.value), size(largest.value));
+        let sizes = if from == to {
+            format!("the only good request size is {to_size}{end}")
+        } else {
+            format!("good request sizes are {from_size} to {to_size}{end}")
         };
         format!(
-            "In {place}, good request sizes are {} {reach}: at least 75 % of the best throughput, \
-             {rate} at {}.",
-            size(smallest.value),
+            "In {place}, {sizes}: at least 75 % of the best throughput, {rate} at {}.",
             size(best.value),
         )
     };
@@ -116,40 +121,14 @@ pub(super) fn good_sizes(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
 /// Where larger requests stop to bring more, and whether they bring less in the end.
 pub(super) fn saturation(evidence: &Evidence<'_>, region: &Region) -> Option<Finding> {
     let sizes = sizes(evidence, region)?;
-    let best = best(&sizes)?;
+    let best = &sizes[best_at(&sizes)?];
     let (first, last) = (sizes.first()?, sizes.last()?);
     let share = |spot: &Spot<'_>| spot.throughput().mean / best.throughput().mean;
     let at = sizes.iter().position(|spot| share(spot) >= SATURATED_SHARE)?;
     let saturated = &sizes[at];
     let gain = ratio(&best.throughput(), &first.throughput());
     let fall = ratio(&last.throughput(), &best.throughput());
-    let mut text = match effect(&gain) {
-        Effect::Gain if at + 1 == sizes.len() => format!(
-            "In {}, throughput still rises at the largest requests, {}: {} that of {} requests.",
-            place(region),
-            size(last.value),
-            times(&gain),
-            size(first.value),
-        ),
-        Effect::Gain => format!(
-            "In {}, throughput saturates at requests of {}: {} that of {} requests, and larger \
-             ones bring at most 10 % more.",
-            place(region),
-            size(saturated.value),
-            times(&ratio(&saturated.throughput(), &first.throughput())),
-            size(first.value),
-        ),
-        _ => format!(
-            "In {}, requests larger than {} bring no gain that is shown (best ratio {}).",
-            place(region),
-            size(first.value),
-            range(&gain),
-        ),
-    };
-    if fall.high < SATURATED_SHARE {
-        let _ =
-            write!(text, " It falls again, to {} the best at {}.", times(&fall), size(last.value));
-    }
+    let text = format!("In {}, {}.", place(region), saturation_words(&sizes, at, &gain, &fall));
     let mut figures = vec![
         ("saturation_size_bytes", saturated.value),
         ("saturation_bytes_per_s", saturated.throughput().mean),
@@ -161,6 +140,50 @@ pub(super) fn saturation(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
     ];
     figures.extend(place_figures(region));
     Some(finding("saturation", text, &figures))
+}
+
+/// `gain` is the best over the smallest size, `fall` the largest over the best; the size at place
+/// `at` is the first that is nearly as good as the best.
+fn saturation_words(sizes: &[Spot<'_>], at: usize, gain: &Interval, fall: &Interval) -> String {
+    let (first, last) = (&sizes[0], &sizes[sizes.len() - 1]);
+    let (smallest, largest) = (size(first.value), size(last.value));
+    let saturated = &sizes[at];
+    let falls = fall.high < SATURATED_SHARE;
+    if effect(gain) != Effect::Gain {
+        let over_first = ratio(&last.throughput(), &first.throughput());
+        return if falls {
+            format!(
+                "larger requests bring less: {} at {largest} that of {smallest} requests",
+                times(&over_first)
+            )
+        } else {
+            format!("request size has no effect shown (ratio of the best {})", range(gain))
+        };
+    }
+    let before = ratio(&last.throughput(), &sizes[sizes.len() - 2].throughput());
+    let reached = times(&ratio(&saturated.throughput(), &first.throughput()));
+    let mut text = match at {
+        0 => format!(
+            "{smallest} requests, the smallest tried, already give at least 90 % of the best throughput"
+        ),
+        at if at + 1 < sizes.len() => format!(
+            "throughput saturates at requests of {}: {reached} that of {smallest} requests, and \
+             larger ones bring at most 10 % more",
+            size(saturated.value),
+        ),
+        _ if effect(&before) == Effect::Gain => format!(
+            "throughput still rises at the largest requests tried, {largest}: {reached} that of \
+             {smallest} requests"
+        ),
+        _ => format!(
+            "throughput rises up to the largest requests tried, {largest}: {reached} that of \
+             {smallest} requests; whether it still rises there is not shown"
+        ),
+    };
+    if falls {
+        let _ = write!(text, "; it falls again, to {} the best at {largest}", times(fall));
+    }
+    text
 }
 
 /// What more processes bring.
@@ -192,7 +215,7 @@ pub(super) fn concurrency(evidence: &Evidence<'_>, region: &Region) -> Option<Fi
         ),
     };
     let _ = write!(text, ", {}.", rates(most, one));
-    let peak = best(&spots)?;
+    let peak = &spots[best_at(&spots)?];
     let over_ends = [one, most].map(|end| ratio(&peak.throughput(), &end.throughput()));
     if over_ends.iter().all(|ratio| effect(ratio) == Effect::Gain) {
         let _ = write!(
@@ -232,8 +255,9 @@ fn sizes<'a>(evidence: &Evidence<'a>, region: &Region) -> Option<Vec<Spot<'a>>> 
     (sizes.len() >= SIZES_MIN).then_some(sizes)
 }
 
-fn best<'s, 'a>(spots: &'s [Spot<'a>]) -> Option<&'s Spot<'a>> {
-    spots.iter().max_by(|a, b| a.throughput().mean.total_cmp(&b.throughput().mean))
+fn best_at(spots: &[Spot<'_>]) -> Option<usize> {
+    let mean = |at: usize| spots[at].throughput().mean;
+    (0..spots.len()).max_by(|a, b| mean(*a).total_cmp(&mean(*b)))
 }
 
 fn inverse(ratio: &Interval) -> Interval {

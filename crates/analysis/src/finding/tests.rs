@@ -173,7 +173,10 @@ fn the_effective_cache_stands_beside_the_limit_and_the_memory() {
     let mut world = World::of(write_back);
     let found = world.only("read_cache");
     assert!(found.text.contains("94 % of the memory limit of 256 MiB"), "{}", found.text);
-    assert!(found.text.contains("3 % of the memory of 8 GiB"), "{}", found.text);
+    assert!(found.text.contains("2.9 % of the memory of 8 GiB"), "{}", found.text);
+    assert!(
+        found.text.contains("over 1.88 GiB a request takes 40.0 times as long as within 16 MiB")
+    );
     assert!((found.figures["memory_limit_share"] - 0.9375).abs() < 1e-9);
     assert_eq!(found.figures["capacity_bytes"], CACHE_BYTES as f64);
 
@@ -193,8 +196,53 @@ fn the_write_cache_is_named_where_there_is_one() {
     world.borders.insert(0, border(Curve::Write, 90.0 * MIB as f64, 20.0));
     let found = world.only("write_cache");
     assert!(found.text.contains("about 90 MiB"), "{}", found.text);
-    assert!(found.text.contains("limit on dirty data is 100 MiB"), "{}", found.text);
+    let near = "near the kernel's limit on dirty data of 100 MiB";
+    assert!(found.text.contains(near), "{}", found.text);
     assert!((found.figures["dirty_limit_share"] - 0.9).abs() < 1e-9);
+
+    world.host.dirty_background_bytes = 32 * MIB;
+    world.borders.insert(0, border(Curve::Write, 26.0 * MIB as f64, 5.0));
+    let text = world.only("write_cache").text;
+    let first = text.find("about 26 MiB").unwrap();
+    let background = text.find("near the kernel's background limit of 32 MiB").unwrap();
+    let second = text.find("slow down again at about 90 MiB").unwrap();
+    assert!(first < background && background < second && second < text.find(near).unwrap());
+}
+
+#[test]
+fn the_border_that_was_counted_is_the_file_caches_and_slopes_have_no_confidence() {
+    let mut world = World::of(write_back);
+    world.borders.push(border(Curve::Read, 900.0 * MIB as f64, 90.0));
+    world.borders[0].found_by = "counters".into();
+    assert_eq!(world.only("read_cache").figures["capacity_bytes"], CACHE_BYTES as f64);
+    world.borders.pop();
+    assert!(world.only("read_cache").text.contains("(95 %: "));
+    world.borders[0].found_by = "slope".into();
+    let text = world.only("read_cache").text;
+    assert!(text.contains("(between 233 MiB and 247 MiB)") && !text.contains("(95 %: "), "{text}");
+}
+
+#[test]
+fn rates_stand_in_the_order_of_the_sentence() {
+    let world = World::of(|work| if work.read_frac > 0.5 { 1e8 } else { 4e8 });
+    let text = &world.about("read_write_ratio")[0].text;
+    assert!(text.contains("writes run 4.00 times") && text.contains("400 MB/s against 100 MB/s"));
+}
+
+#[test]
+fn peaks_and_bounds_are_named_within_the_cache_and_beyond_it() {
+    let mut world = World::of(write_back).with_redirtied(0.9);
+    let peaks = world.only("peak_rates");
+    assert_eq!(peaks.figures["peak_cached_bytes_per_s"], 8e9);
+    assert_eq!(peaks.figures["peak_storage_bytes_per_s"], 2e8);
+    world.regions[1].focal.size_mean = world.regions[0].focal.size_mean;
+    let bounds: Vec<String> = world.about("bound").into_iter().map(|x| x.text).collect();
+    assert!(bounds[0].contains("reads run at the speed of copying in memory"), "{bounds:?}");
+    assert!(bounds[0].contains("the page cache absorbs writes"), "{bounds:?}");
+    assert!(bounds[1].contains("reads wait for the storage"), "{bounds:?}");
+    assert!(bounds[1].contains("writes wait for the write-back"), "{bounds:?}");
+    let through = World::of(write_through).about("bound").remove(0).text;
+    assert!(through.contains("because the cache writes through"), "{through}");
 }
 
 #[test]
@@ -215,6 +263,14 @@ fn the_processors_cache_is_not_taken_for_the_file_cache() {
     assert_eq!(world.only("read_cache").figures["capacity_bytes"], CACHE_BYTES as f64);
     world.borders.pop();
     assert!(world.about("read_cache").is_empty());
+    world.borders[0].found_by = "counters".into();
+    assert!(world.about("processor_cache").is_empty(), "what was counted is the file cache");
+    world.borders[0].found_by = "timing".into();
+    world.host.memory_limit_bytes = Some(31 * MIB);
+    assert!(world.about("processor_cache").is_empty(), "all memory fits the processor's cache");
+    let mut slow = World::of(|_| 2e8);
+    slow.borders = vec![border(Curve::Mixed, 30.0 * MIB as f64, 2.0)];
+    assert!(slow.about("processor_cache").is_empty(), "memory is faster than that");
 }
 
 #[test]
@@ -326,16 +382,22 @@ fn sizes_are_good_from_three_quarters_of_the_best_on() {
         assert!(found.text.contains(words), "{}", found.text);
     };
     let good = [("smallest_good_size_bytes", 16 * KIB), ("largest_good_size_bytes", MIB)];
-    check(4e8, "good_sizes", &good, "16 KiB and more");
+    check(4e8, "good_sizes", &good, "16 KiB to 1 MiB, the largest tried");
     let good = [("smallest_good_size_bytes", 16 * KIB), ("largest_good_size_bytes", 256 * KIB)];
     check(2e8, "good_sizes", &good, "16 KiB to 256 KiB");
-    check(9e8, "good_sizes", &[("smallest_good_size_bytes", MIB)], "sizes are 1 MiB only");
+    check(
+        9e8,
+        "good_sizes",
+        &[("smallest_good_size_bytes", MIB)],
+        "only good request size is 1 MiB, the largest tried",
+    );
     check(4e8, "saturation", &[("saturation_size_bytes", 64 * KIB)], "saturates at requests of 64");
     check(2e8, "saturation", &[("saturation_size_bytes", 64 * KIB)], "falls again");
-    check(9e8, "saturation", &[("saturation_size_bytes", MIB)], "still rises");
+    check(9e8, "saturation", &[("saturation_size_bytes", MIB)], "still rises at the largest");
+    check(4.45e8, "saturation", &[("saturation_size_bytes", MIB)], "still rises at the largest");
     let flat = &World::of(|_| 1e9).about("good_sizes")[0];
-    assert!(flat.text.contains("every request size from 4 KiB to 1 MiB"), "{}", flat.text);
-    assert!(World::of(|_| 1e9).about("saturation")[0].text.contains("no gain"));
+    assert!(flat.text.contains("every request size tried, 4 KiB to 1 MiB"), "{}", flat.text);
+    assert!(World::of(|_| 1e9).about("saturation")[0].text.contains("no effect"));
 }
 
 #[test]
@@ -348,7 +410,12 @@ fn a_peak_in_the_middle_of_the_processes_is_named() {
 
 #[test]
 fn levels_are_counted_with_their_speeds() {
-    let found = World::of(write_back).only("levels");
+    let mut world = World::of(write_back);
+    world.regions.push(region(1900 * MIB)); // without a family
+    let found = world.only("levels");
+    assert!(found.text.contains("not measured at its focal point"), "{}", found.text);
+    world.regions.pop();
+    let found = world.only("levels");
     assert_eq!(found.figures["levels_count"], 2.0);
     assert_eq!(found.figures["level_1_bytes_per_s"], 6e9);
     assert_eq!(found.figures["level_2_bytes_per_s"], 2e8);
@@ -371,13 +438,19 @@ fn a_tail_declines_only_where_misses_get_slower() {
     let tail = [480, 960, 1440, 1920].map(|mib| Workload {
         unique_bytes: mib * MIB,
         read_frac: 1.0,
+        seq_frac: 0.0,
         ..Workload::default()
     });
+    let cached = Workload { unique_bytes: 16 * MIB, ..tail[0].clone() };
+    world.estimates.push(estimate(&cached, law(0.5)(&cached)));
     world.estimates.retain(|x| !tail.contains(&x.workload));
     world.estimates.extend(tail.iter().map(|work| estimate(work, law(0.5)(work))));
     let found = world.only("declining_tail");
     assert!((found.figures["rise_ratio"] - 2.0).abs() < 0.01, "{found:?}");
     assert!(found.text.contains("metadata"), "{}", found.text);
+    world.borders[0].unique_bytes.low /= 4.0;
+    world.borders[0].unique_bytes.high *= 1.9;
+    assert!(world.about("declining_tail").is_empty(), "the cache may be larger than it seems");
 }
 
 #[test]
