@@ -173,9 +173,10 @@ fn average(group: &Group<'_>, figure: impl Fn(&Point) -> Option<f64>) -> Option<
 }
 
 fn response_time(group: &Group<'_>) -> ResponseTime {
-    let count = group.len() as f64;
+    let visits: Vec<&Point> = counted(group).collect();
+    let count = visits.len() as f64;
     let mean_of = |figure: fn(&ResponseTime) -> f64| -> f64 {
-        group.iter().map(|point| figure(&point.response_time_s)).sum::<f64>() / count
+        visits.iter().map(|point| figure(&point.response_time_s)).sum::<f64>() / count
     };
     ResponseTime {
         mean: mean_of(|response| response.mean),

@@ -8,6 +8,7 @@ use ioscape_model::{EndReason, Interval, Point, Record, Role, Spent};
 
 use crate::chart::{Axis, Chart, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, throughput_axis};
 use crate::figures;
+use crate::sample::REPEATED_MIN;
 
 /// A part of the run's time.
 #[derive(Clone, Debug)]
@@ -124,8 +125,12 @@ fn ending(reason: EndReason) -> &'static str {
 /// How far visits to one workload differ.
 pub(crate) fn repeatability_words(record: &Record) -> Option<String> {
     let spread = record.map.as_ref()?.repeatability?;
+    let behind = match record.estimates.iter().filter(|estimate| estimate.visits > 1).count() {
+        few @ 1..REPEATED_MIN => format!(" from {}", figures::count(few, "repeated workload")),
+        _ => String::new(),
+    };
     Some(format!(
-        "Visits to the same workload differ by {} (coefficient of variation, pooled).",
+        "Visits to the same workload differ by {} (coefficient of variation, pooled{behind}).",
         figures::percent(spread)
     ))
 }

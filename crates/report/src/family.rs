@@ -1,7 +1,7 @@
 //! A region's family of graphs: throughput over each parameter with the others at the focal
 //! vector (Chen and Patterson 1994, section 6), and what each parameter brings.
 
-use ioscape_model::units::show_seconds;
+use ioscape_model::units::{show_rate, show_seconds};
 use ioscape_model::{Estimate, Region, Workload};
 
 use crate::chart::{
@@ -202,6 +202,26 @@ fn on_graph(work: &Workload, focal: &Workload, parameter: Parameter) -> bool {
     same_data && same_others && rest == *focal
 }
 
+/// A graph in one line of text.
+pub(crate) struct Spark {
+    pub(crate) key: &'static str,
+    /// The parameter's smallest value.
+    pub(crate) from: String,
+    pub(crate) bars: String,
+    /// Its largest.
+    pub(crate) to: String,
+    /// Throughput where it is least.
+    pub(crate) lowest: String,
+    /// Where it is most.
+    pub(crate) highest: String,
+}
+
+/// A share of the highest as one character.
+fn bar(share: f64) -> char {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    BARS[((share * 8.0).ceil() as usize).clamp(1, 8) - 1]
+}
+
 fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= SAME_WITHIN * a.abs().max(b.abs())
 }
@@ -234,7 +254,7 @@ impl Graph<'_> {
         self.estimates.iter().map(|e| e.throughput_bytes_per_s.mean).fold(0.0, f64::max)
     }
 
-    /// The measured values around the best that reach [`GOOD_FRACTION`] of it: `all`, `8`,
+    /// The measured values around the best that reach [`GOOD_FRACTION`] of it: `all tried`, `only 8`,
     /// `16 KiB to 256 KiB`. Both ends were measured: nothing is said about what lies beyond.
     pub(crate) fn good_words(&self) -> Option<String> {
         if self.estimates.len() < 2 {
@@ -257,10 +277,42 @@ impl Graph<'_> {
                 _ => format!("{value}"),
             }
         };
+        let end = if last + 1 == count { ", the largest tried" } else { "" };
         Some(match last - first + 1 {
-            all if all == count => "all".to_owned(),
-            1 => show(best),
-            _ => format!("{} to {}", show(first), show(last)),
+            all if all == count => "all tried".to_owned(),
+            1 => format!("only {}{end}", show(best)),
+            _ => format!("{} to {}{end}", show(first), show(last)),
+        })
+    }
+
+    /// Its heights as characters, one for each value, and the stretches they cover:
+    /// `4 KiB ▁▂▅▇█ 1 MiB`, `0.30 to 12.0 GB/s`. Heights are in proportion to the highest, from
+    /// zero, so that a flat curve looks flat.
+    pub(crate) fn spark(&self) -> Option<Spark> {
+        let means: Vec<f64> = self
+            .estimates
+            .chunk_by(|a, b| same(self.parameter.of(&a.workload), self.parameter.of(&b.workload)))
+            .map(|group| group[0].throughput_bytes_per_s.mean)
+            .collect();
+        let lowest = means.iter().copied().reduce(f64::min)?;
+        let highest = means.iter().copied().reduce(f64::max)?;
+        if means.len() < 2 || !(lowest > 0.0 && highest.is_finite()) {
+            return None;
+        }
+        let show = |estimate: &&Estimate| {
+            let value = self.parameter.of(&estimate.workload);
+            match self.parameter {
+                Parameter::SizeMean => figures::size(value),
+                _ => format!("{}", (value * 100.0).round() / 100.0),
+            }
+        };
+        Some(Spark {
+            key: self.parameter.key(),
+            from: self.estimates.first().map(show)?,
+            bars: means.iter().map(|mean| bar(*mean / highest)).collect(),
+            to: self.estimates.last().map(show)?,
+            lowest: show_rate(lowest),
+            highest: show_rate(highest),
         })
     }
 
@@ -304,7 +356,7 @@ impl Graph<'_> {
         let Some(good) = self.good_words() else {
             return "Too few points for a graph.".to_owned();
         };
-        let highest = ioscape_model::units::show_rate(self.highest());
+        let highest = show_rate(self.highest());
         let lowest =
             self.estimates.iter().map(|e| e.throughput_bytes_per_s.mean).fold(f64::MAX, f64::min);
         let range = if lowest >= GOOD_FRACTION * self.highest() {
@@ -351,12 +403,28 @@ mod tests {
 
     #[test]
     fn the_good_range_is_where_three_quarters_of_the_maximum_are_reached() {
-        check_good(&[50.0, 100.0, 100.0], "8 KiB to 16 KiB", &[(4096.0 * 2f64.sqrt(), 16384.0)]);
+        check_good(
+            &[50.0, 100.0, 100.0],
+            "8 KiB to 16 KiB, the largest tried",
+            &[(4096.0 * 2f64.sqrt(), 16384.0)],
+        );
         check_good(&[100.0, 100.0, 50.0], "4 KiB to 8 KiB", &[(4096.0, 8192.0 * 2f64.sqrt())]);
-        check_good(&[90.0, 100.0, 80.0], "all", &[(4096.0, 16384.0)]);
+        check_good(&[90.0, 100.0, 80.0], "all tried", &[(4096.0, 16384.0)]);
         // Two hills: both are shaded, the words speak of the higher one.
         let shaded = [(4096.0, 4096.0 * 2f64.sqrt()), (8192.0 * 2f64.sqrt(), 16384.0)];
-        check_good(&[100.0, 50.0, 100.0], "16 KiB", &shaded);
+        check_good(&[100.0, 50.0, 100.0], "only 16 KiB, the largest tried", &shaded);
+    }
+
+    #[test]
+    fn a_graph_fits_into_a_line() {
+        let at = |size_mean, rate| estimate(Workload { size_mean, ..Workload::default() }, rate);
+        let estimates = [at(4096, 1e8), at(16384, 4e8), at(65536, 8e8)];
+        let graph = Graph { parameter: Parameter::SizeMean, estimates: estimates.iter().collect() };
+        let spark = graph.spark().unwrap();
+        assert_eq!((spark.from.as_str(), spark.bars.as_str()), ("4 KiB", "▁▄█"));
+        assert_eq!((spark.to.as_str(), spark.lowest.as_str()), ("64 KiB", "100 MB/s"));
+        let alone = Graph { parameter: Parameter::SizeMean, estimates: vec![&estimates[0]] };
+        assert!(alone.spark().is_none());
     }
 
     #[test]

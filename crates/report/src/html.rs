@@ -96,7 +96,7 @@ struct Page<'a> {
     stability: Figure,
     environment: Vec<Fact>,
     reproduce: Vec<ReproduceRow>,
-    interval_words: &'static str,
+    interval_words: String,
     pooled: bool,
     start_time: &'a str,
     tool: String,

@@ -6,6 +6,11 @@ use std::borrow::Cow;
 
 use ioscape_model::{Estimate, Interval, Point, Record};
 
+use crate::figures;
+
+/// Fewer workloads visited twice say little about how much visits differ.
+pub(crate) const REPEATED_MIN: usize = 10;
+
 /// The figures, and whether they are pooled.
 pub(crate) struct Samples<'a> {
     /// One per workload where pooled, one per visit otherwise.
@@ -25,13 +30,27 @@ impl<'a> Samples<'a> {
     }
 
     /// What the intervals are.
-    pub(crate) fn interval_words(&self) -> &'static str {
-        if self.pooled {
-            "95 % intervals from the spread between visits"
-        } else {
-            "95 % intervals from within single visits, which say nothing about the spread between \
-             visits"
+    pub(crate) fn interval_words(&self) -> String {
+        if !self.pooled {
+            return "95 % intervals from within single visits, which say nothing about the spread \
+                    between visits"
+                .to_owned();
         }
+        match self.repeated() {
+            0 => "95 % intervals that assume 4 % between visits: each workload but the canary was \
+                  visited once"
+                .to_owned(),
+            few if few < REPEATED_MIN => format!(
+                "95 % intervals from the spread between visits of {} and an assumed 4 %",
+                figures::count(few, "repeated workload")
+            ),
+            _ => "95 % intervals from the spread between visits".to_owned(),
+        }
+    }
+
+    /// Workloads that were visited more than once.
+    pub(crate) fn repeated(&self) -> usize {
+        self.estimates.iter().filter(|estimate| estimate.visits > 1).count()
     }
 }
 
@@ -47,5 +66,35 @@ fn single_visit(point: &Point) -> Estimate {
         steady: point.steady,
         warnings: point.warnings.clone(),
         revision: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_that_rest_on_an_assumption_say_so() {
+        let estimate = |visits| {
+            let known = serde_json::json!({
+                "workload": {}, "visits": visits, "throughput_bytes_per_s": Interval::exact(1.0),
+                "durable_bytes_per_s": null, "ops_per_s": Interval::exact(1.0),
+                "response_time_s": ioscape_model::ResponseTime::default(), "hit_fraction": null,
+                "steady": true, "warnings": [],
+            });
+            serde_json::from_value::<Estimate>(known).unwrap()
+        };
+        for (repeated, said) in [
+            (0, "each workload but the canary was visited once"),
+            (1, "of 1 repeated workload and an assumed 4 %"),
+            (9, "of 9 repeated workloads and an assumed 4 %"),
+            (10, "from the spread between visits"),
+        ] {
+            let estimates: Vec<Estimate> =
+                (0..12).map(|i| estimate(if i < repeated { 3 } else { 1 })).collect();
+            let words = Samples { estimates: estimates.into(), pooled: true }.interval_words();
+            assert!(words.contains(said), "{words}");
+            assert_eq!(words.contains("4 %"), repeated < 10, "{words}");
+        }
     }
 }

@@ -23,10 +23,15 @@ fn is_about(finding: &Finding, region: &Region) -> bool {
     })
 }
 
+/// `cache region`, `whole range`: what findings call it too.
+pub(crate) fn place(region: &str) -> String {
+    if region.contains("range") { region.to_owned() } else { format!("{region} region") }
+}
+
 /// `In the cache region (8 MiB to 61 MiB), reads run …` without what its heading says already.
 fn without_place(text: &str, region: &str) -> String {
     let rest = text
-        .strip_prefix(&format!("In the {region} region ("))
+        .strip_prefix(&format!("In the {} (", place(region)))
         .and_then(|rest| rest.split_once("), "))
         .map_or(text, |(_, rest)| rest);
     let mut letters = rest.chars();
@@ -50,5 +55,11 @@ mod tests {
         ] {
             assert_eq!(without_place(text, "cache"), left);
         }
+        let whole = "In the whole range (8 MiB to 1 GiB), x.";
+        assert_eq!(without_place(whole, "whole range"), "X.");
+        assert_eq!(
+            (place("cache"), place("whole range")),
+            ("cache region".into(), "whole range".into())
+        );
     }
 }

@@ -12,6 +12,7 @@ use crate::chart::Ink;
 use crate::course;
 use crate::doubts;
 use crate::facts;
+use crate::family::{Family, Graph, Spark};
 use crate::figures;
 use crate::landscape;
 use crate::sample::Samples;
@@ -37,6 +38,7 @@ pub fn text(record: &Record, width: usize, color: bool) -> String {
         listed(&mut page, &samples);
     } else {
         regions(&mut page, record, &samples);
+        families(&mut page, record, &samples);
     }
     findings(&mut page, record);
     doubted(&mut page, record, &samples);
@@ -108,7 +110,7 @@ fn picture(page: &mut Page, record: &Record, samples: &Samples<'_>) {
         let name = landscape::border_name(border);
         let text = format!(
             "{name}: falls from {}, capacity {}, found by {}",
-            ioscape_model::units::show_bytes(border.unique_bytes.onset),
+            figures::size(border.unique_bytes.onset),
             figures::bytes(&landscape::capacity(border)),
             border.found_by,
         );
@@ -134,13 +136,53 @@ fn regions(page: &mut Page, record: &Record, samples: &Samples<'_>) {
             row.cached,
             row.read.replace(" (", "\n("),
             row.write.replace(" (", "\n("),
-            row.good_sizes,
+            row.good_sizes.replace(", the ", ",\nthe "),
         ];
         table.add_row(cells.map(|cell| clean(&cell)));
     }
     add_table(page, &table);
     let note = format!("In brackets: {}.", samples.interval_words());
     page.wrapped("  ", &note, Style::Dim);
+}
+
+/// Each region's family, a line for each graph.
+fn families(page: &mut Page, record: &Record, samples: &Samples<'_>) {
+    let mut began = false;
+    for region in &record.regions {
+        let family = Family::of(region, samples);
+        let sparks: Vec<Spark> = family.graphs.iter().filter_map(Graph::spark).collect();
+        if sparks.is_empty() {
+            continue;
+        }
+        if !began {
+            page.heading("Throughput over each parameter, from zero");
+            began = true;
+        }
+        page.wrapped("  ", &sayings::place(&region.name), Style::Bold);
+        for line in spark_lines(&sparks) {
+            // On a narrow page the rates at the end of the line are what can be missed.
+            page.raw(line.chars().take(page.width).collect());
+        }
+    }
+}
+
+/// `size_mean    4 KiB ▁▂▅▇█ 1 MiB   300 MB/s to 12.0 GB/s`, aligned.
+fn spark_lines(sparks: &[Spark]) -> Vec<String> {
+    let widest = |part: fn(&Spark) -> &str| {
+        sparks.iter().map(|spark| part(spark).chars().count()).max().unwrap_or(0)
+    };
+    let (key, from) = (widest(|spark| spark.key), widest(|spark| &spark.from));
+    let (bars, to) = (widest(|spark| &spark.bars), widest(|spark| &spark.to));
+    let lowest = widest(|spark| &spark.lowest);
+    let line = |spark: &Spark| {
+        let ends = format!("{} {}", spark.bars, spark.to);
+        let both = bars + 1 + to;
+        format!(
+            "    {:key$}  {:>from$} {ends:both$}  {:>lowest$}–{}",
+            spark.key, spark.from, spark.lowest, spark.highest
+        )
+    };
+    sparks.iter().map(line).collect()
 }
 
 /// Workloads one by one, where no region sums them up.
@@ -182,7 +224,7 @@ fn findings(page: &mut Page, record: &Record) {
     for region in &record.regions {
         let sentences = sayings::in_region(record, region);
         if !sentences.is_empty() {
-            page.wrapped("  ", &format!("In the {} region:", region.name), Style::Bold);
+            page.wrapped("  ", &format!("In the {}:", sayings::place(&region.name)), Style::Bold);
         }
         for sentence in sentences {
             page.wrapped("  - ", &sentence, Style::Plain);

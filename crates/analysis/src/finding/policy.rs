@@ -78,8 +78,8 @@ pub(super) fn write_policy(evidence: &Evidence<'_>) -> Option<Finding> {
     let conclusion = match verdict.policy {
         Policy::WriteBack => "The cache is write-back: it absorbs writes",
         Policy::WriteThrough => {
-            "The cache is write-through: each write waits for the storage, whether its data fit the \
-             cache or not"
+            "The cache is write-through: each write waits for the storage, whether its data fit \
+             the cache or not"
         }
     };
     let mount = match verdict.policy {

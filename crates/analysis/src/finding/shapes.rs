@@ -164,7 +164,8 @@ fn saturation_words(sizes: &[Spot<'_>], at: usize, gain: &Interval, fall: &Inter
     let reached = times(&ratio(&saturated.throughput(), &first.throughput()));
     let mut text = match at {
         0 => format!(
-            "{smallest} requests, the smallest tried, already give at least 90 % of the best throughput"
+            "{smallest} requests, the smallest tried, already give at least 90 % of the best \
+             throughput"
         ),
         at if at + 1 < sizes.len() => format!(
             "throughput saturates at requests of {}: {reached} that of {smallest} requests, and \

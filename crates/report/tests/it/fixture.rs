@@ -26,6 +26,8 @@ pub(crate) fn empty() -> Record {
         models: vec![],
         findings: vec![],
         warnings: vec![],
+        resumed: vec![],
+        revision_max: 0,
         map: None,
         end: None,
         valid_bytes: 0,
@@ -138,6 +140,8 @@ fn header() -> Header {
         method: Method::Blend,
         rules: Rules::brief(),
         ranges: Ranges::usual(8),
+        limits: ioscape_model::Limits::default(),
+        hints: ioscape_model::Hints::default(),
         budget_s: 900.0,
         forecast: Some(Forecast { points: 370, elapsed_s: 890.0, written_bytes: 140 * GIB }),
     }
