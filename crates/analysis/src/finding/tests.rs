@@ -288,6 +288,9 @@ fn write_back_and_write_through_are_told_apart() {
     check(World::of(write_back).with_redirtied(0.97), "write-back");
     check(World::of(write_through), "write-through");
     check(World::of(write_through).with_redirtied(0.0), "write-through");
+    // Reads just above three times as fast, as far as the intervals tell.
+    check(World::of(|work| write_through(work).min(6.1e8)), "write-through");
+    check(World::of(|work| write_through(work).min(5.8e8)), "none");
     // A storage so fast that speed alone would mislead: the counters know better.
     check(World::of(write_through).with_redirtied(0.97), "write-back");
     // Everything at one speed, and nothing counted: no claim.
