@@ -44,7 +44,7 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
     let recorded_s = recorded_s.unwrap_or(header.budget_s);
     let budget_s = if budget_was_typed() { args.budget } else { recorded_s };
     let ended = record.end.as_ref().map(|end| end.reason);
-    let used_up = matches!(ended, Some(EndReason::Budget)) && budget_s <= elapsed_s * 1.05;
+    let used_up = matches!(ended, Some(EndReason::Budget)) && budget_s <= recorded_s;
     if matches!(ended, Some(EndReason::Complete)) || used_up {
         return Err(usage(format!(
             "{shown} has ended: nothing is left to do within its budget; give a longer --budget"
