@@ -11,7 +11,7 @@ use ioscape_model::{Hints, Host, Layout, Spent, Workload};
 
 use crate::cachestat::resident;
 use crate::clock::Clock;
-use crate::counters::{Counters, ProcessIo, ProcessorTicks};
+use crate::counters::{Counters, ProcessIo, ProcessorTicks, Swapped};
 use crate::engine::{Engine, null::Null, psync::Psync};
 use crate::error::{Error, Result};
 use crate::files::{OpenAccess, TestFiles};
@@ -56,6 +56,8 @@ pub struct FileRig {
     hints: Hints,
     dirty_limit_bytes: u64,
     ahead_skip_bytes: u64,
+    /// As it was when the previous point was prepared.
+    swapped: Option<Swapped>,
     workload_written_bytes: u64,
     running: Option<Running>,
 }
@@ -133,6 +135,7 @@ impl FileRig {
             hints,
             dirty_limit_bytes: host.dirty_limit_bytes,
             ahead_skip_bytes,
+            swapped: None,
             workload_written_bytes: 0,
             running: None,
         })
@@ -330,6 +333,7 @@ impl Rig for FileRig {
             self.lay_out(*number, *length)?;
         }
         spent_s.layout = lap(&self.clock);
+        prepared.warnings.extend(self.swapping());
         prepared.warnings.extend(self.quiesce()?);
         spent_s.quiesce = lap(&self.clock);
         self.check()?;

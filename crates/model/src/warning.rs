@@ -50,18 +50,12 @@ pub enum Code {
     FewRequests,
     /// The plan was cut by the budget.
     Incomplete,
-    /// The file was found sparse or not fully written.
-    Sparse,
-    /// The machine swapped during the run.
+    /// The machine swapped since the previous point.
     Swapping,
-    /// The cgroup was throttled.
-    Throttled,
     /// Something left over from an earlier run was found or removed.
     Leftover,
     /// The filesystem compresses or copies on write.
     CopyOnWrite,
-    /// The generator, not the storage, may be the limit.
-    GeneratorBound,
 }
 
 impl Code {

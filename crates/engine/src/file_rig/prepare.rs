@@ -60,6 +60,20 @@ impl FileRig {
         Ok(Some(Warning::new(Code::DirtyAtStart, text, remedy)))
     }
 
+    /// Memory that is being swapped is too small for what runs on this machine.
+    pub(super) fn swapping(&mut self) -> Option<Warning> {
+        let swapped = self.counters.swapped()?;
+        let before = self.swapped.replace(swapped)?;
+        let pages = swapped.pages_out.saturating_sub(before.pages_out)
+            + swapped.pages_in.saturating_sub(before.pages_in);
+        (pages > 0).then(|| {
+            let text = format!("the machine swapped {pages} pages since the previous point");
+            let remedy =
+                "free memory, or raise --memory-limit: the page cache is not what it seems";
+            Warning::new(Code::Swapping, text, remedy)
+        })
+    }
+
     /// Makes room: pages that this workload does not touch leave the cache where it would
     /// otherwise be crowded.
     pub(super) fn clear_others(&self, shares: &[(usize, u64)]) -> Result<()> {

@@ -4,7 +4,9 @@
 use ioscape_analysis::border::{self, Sample, Search, Step};
 use ioscape_analysis::region;
 use ioscape_model::units::{KIB, MIB, show_bytes};
-use ioscape_model::{Border, Curve, Header, Hints, Point, Ranges, Region, Role, Workload};
+use ioscape_model::{
+    Border, Curve, Header, Hints, Point, Ranges, Region, RegionUniqueBytes, Role, Workload,
+};
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -17,6 +19,8 @@ const SEARCH_SHARE: f64 = 0.4;
 const CALIBRATION_PER_ROUND: u64 = 24;
 /// What visits of one workload are expected to differ by, before any were repeated.
 const NOISE_PRIOR: f64 = 0.05;
+/// A region's behaviour shows from this many times its lower border on.
+const CLEAR_OF_BORDER: f64 = 1.25;
 /// Values on the graphs of the fractions; the first two are measured first.
 const FRACTIONS: [f64; 4] = [0.0, 1.0, 0.25, 0.75];
 
@@ -150,13 +154,21 @@ impl BlendPlan {
         let range = &self.settings.ranges.unique_bytes;
         region::regions_from(borders, range.min as f64, self.extent.max_bytes)
             .into_iter()
-            .map(|stretch| Region {
-                name: stretch.name,
-                unique_bytes: stretch.unique_bytes,
-                focal: self.allowed(&self.focal(stretch.unique_bytes.focal)),
-                revision: 0,
+            .map(|stretch| {
+                let focal = self.allowed(&self.focal(self.focal_bytes(&stretch.unique_bytes)));
+                let at = focal.unique_bytes as f64;
+                let unique_bytes = RegionUniqueBytes { focal: at, ..stretch.unique_bytes };
+                Region { name: stretch.name, unique_bytes, focal, revision: 0 }
             })
             .collect()
+    }
+
+    /// Where a region's graphs are taken: at its focal value, or a little below where the files of
+    /// several processes would not fit there.
+    fn focal_bytes(&self, region: &RegionUniqueBytes) -> f64 {
+        let fits = self.extent.max_bytes_shared_out;
+        let is_clear_of_the_border = fits >= region.from * CLEAR_OF_BORDER;
+        if is_clear_of_the_border { region.focal.min(fits) } else { region.focal }
     }
 
     /// Ends the search: lets the map reach beyond the largest border and fixes the families.
