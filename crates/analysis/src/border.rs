@@ -32,8 +32,8 @@ const COPY_TIMES_MAX: f64 = 8.0;
 const WRITE_COPY_TIMES_MAX: f64 = 3.0;
 /// Where no bandwidth was measured, memory answers in less, seconds per byte …
 const MEMORY_S_PER_BYTE: f64 = 1e-9;
-/// … and counters say that it did when at least this share of the requests hit.
-const MEMORY_HIT: f64 = 0.99;
+/// … and counters say that it did when more than this share of the requests hit.
+const MEMORY_HIT: f64 = 0.97;
 /// With a larger standard error of its logarithm a capacity is not placed, only bracketed.
 const PLACED_LN_SE: f64 = 0.35;
 /// Factor between coarse values.
@@ -236,6 +236,9 @@ impl<'a> View<'a> {
 
     /// Whether what was seen of a step is no more than leaving the processor's caches explains.
     fn is_copy_step(&self, knot_idx: usize) -> bool {
+        if self.on_writes && self.memory_answers(knot_idx) {
+            return true; // every page was dirty already: nothing waited for storage
+        }
         let curve = &self.fit.curve;
         let end_bytes = match curve.knots.get(knot_idx + 1) {
             Some(next) => next.at,
@@ -256,9 +259,9 @@ impl<'a> View<'a> {
     fn memory_answers(&self, knot_idx: usize) -> bool {
         let from = self.capacity(knot_idx);
         let to = self.fit.curve.knots.get(knot_idx + 1).map_or(f64::INFINITY, |next| next.at);
-        let mut beyond =
-            self.samples.iter().filter(|s| s.unique_bytes > from && s.unique_bytes < to).peekable();
-        beyond.peek().is_some() && beyond.all(|s| s.hit_fraction.is_some_and(|h| h >= MEMORY_HIT))
+        let beyond = self.samples.iter().filter(|s| s.unique_bytes > from && s.unique_bytes < to);
+        let hits: Option<Vec<f64>> = beyond.map(|s| s.hit_fraction).collect();
+        hits.is_some_and(|hits| hits.iter().sum::<f64>() > MEMORY_HIT * hits.len() as f64)
     }
 
     /// Knots whose place matters: borders, and what may turn out to be one.

@@ -426,3 +426,36 @@ fn a_search_cut_short_says_between_which_values_the_border_lies() {
     assert_eq!((at.low.round(), at.high.round()), (8.0 * MIB, 32.0 * MIB));
     assert!(at.low < at.capacity && at.capacity < at.high);
 }
+
+#[test]
+fn a_write_curve_whose_pages_were_all_dirty_already_shows_no_border_before_they_are_not() {
+    // ext4 with 23 GiB of memory: MiB, ns per byte, share of the pages found dirty. The steps up
+    // to 900 MiB are the processor's caches'; from 1 GiB on write-back takes part.
+    let measured = [
+        (8.0, 0.093, 1.0),
+        (32.0, 0.109, 1.0),
+        (64.0, 0.129, 1.0),
+        (90.5, 0.237, 1.0),
+        (128.0, 0.395, 1.0),
+        (181.0, 0.461, 1.0),
+        (209.0, 0.539, 0.95),
+        (512.0, 0.58, 1.0),
+        (900.0, 0.62, 1.0),
+        (1400.0, 1.3, 0.5),
+        (2800.0, 1.8, 0.3),
+        (9500.0, 2.3, 0.1),
+    ];
+    let samples = measured.map(|(unique_mib, time_ns_per_byte, dirty)| Sample {
+        unique_bytes: unique_mib * MIB,
+        time_s_per_byte: time_ns_per_byte * 1e-9,
+        hit_fraction: Some(dirty),
+        resident_bytes: None,
+    });
+    let search =
+        Search { memory_s_per_byte: Some(9.5e-11), ..one_level(1.0, 1.0, 9500.0 * MIB).search() };
+    let found = find(&search, Curve::Write, &samples);
+    let capacities: Vec<f64> =
+        found.borders.iter().map(|border| border.unique_bytes.capacity / MIB).collect();
+    assert_eq!(capacities.len(), 1, "{capacities:?}");
+    assert!((700.0..1400.0).contains(&capacities[0]), "{capacities:?}");
+}

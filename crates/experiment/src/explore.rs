@@ -15,11 +15,12 @@ use crate::publish;
 
 /// Seconds between two canaries.
 const CANARY_EVERY_S: f64 = 60.0;
-/// A first map is published when this much of the clock has passed, and surely before the other.
-const FIRST_MAP_S: f64 = 45.0;
-const FIRST_MAP_LATEST_S: f64 = 58.0;
+/// A first map is published before the visit that may end after this much of the clock.
+const FIRST_MAP_S: f64 = 50.0;
 /// And later ones whenever this many points have come in.
 const MAP_EVERY_POINTS: usize = 100;
+/// Laying out much takes longer, byte by byte, than the little that was tried; then it is read in.
+const LAYOUT_SLOWER: f64 = 3.0;
 /// What a visit is expected to take before one was made, seconds.
 const VISIT_S: f64 = 2.5;
 /// Of so many visits the longest says how long the next one may take.
@@ -142,6 +143,15 @@ impl Progress {
         self.written_before_bytes + rig.written_bytes()
     }
 
+    /// What this visit may take, laying out what is missing and reading it in included, seconds.
+    fn next_visit_s(&self, header: &Header, visit: &Visit) -> f64 {
+        let of_point = |point: &Point| point.workload.unique_bytes;
+        let laid_out = self.points.iter().map(of_point).max().unwrap_or(0);
+        let missing = visit.workload.unique_bytes.saturating_sub(laid_out) as f64;
+        let rate = header.hints.layout_bytes_per_s.unwrap_or(f64::INFINITY);
+        self.visit_s() + LAYOUT_SLOWER * missing / rate
+    }
+
     /// What the next visit may take, seconds.
     fn visit_s(&self) -> f64 {
         let recent = &self.points[self.points.len().saturating_sub(VISITS_RECENT)..];
@@ -190,16 +200,16 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             return Ok((EndReason::Interrupted, None));
         }
         let elapsed_s = progress.elapsed_s(run.rig);
-        if map_is_due(run, progress, elapsed_s) {
-            publish::map(run, progress, true)?;
-            progress.points_at_map = progress.points.len();
-        }
         if let Some(reason) = limit_reached(run, progress, elapsed_s) {
             return Ok((reason, None));
         }
         let Some(visit) = next_visit(run, progress, elapsed_s) else {
             return Ok((EndReason::Complete, None));
         };
+        if map_is_due(run, progress, elapsed_s + progress.next_visit_s(run.header, &visit)) {
+            publish::map(run, progress, true)?;
+            progress.points_at_map = progress.points.len();
+        }
         (run.on_event)(Event::Visit { visit: &visit, points: progress.points.len(), elapsed_s });
         match make(run, progress, &visit) {
             Ok(point) => keep(run, progress, point)?,
@@ -312,12 +322,11 @@ fn note(run: &mut Run<'_>, progress: &mut Progress, warning: Warning) -> Result<
     Ok(())
 }
 
-/// The first map is due before a visit that could end after it should be there.
-fn map_is_due(run: &Run<'_>, progress: &Progress, elapsed_s: f64) -> bool {
+/// Whether a map is due before a visit that may end at `end_s`: the first one must not wait for a
+/// visit that could take too long.
+fn map_is_due(run: &Run<'_>, progress: &Progress, end_s: f64) -> bool {
     if progress.revision == 0 {
-        let first_s = FIRST_MAP_S.min(run.budget_s / 3.0);
-        let longest_s = progress.points.iter().map(|point| point.elapsed_s).fold(0.0, f64::max);
-        return elapsed_s >= first_s.min(FIRST_MAP_LATEST_S - longest_s).max(first_s / 2.0);
+        return end_s >= FIRST_MAP_S.min(run.budget_s / 3.0) && !progress.points.is_empty();
     }
     progress.points.len() >= progress.points_at_map + MAP_EVERY_POINTS
 }
