@@ -78,7 +78,7 @@ pub(crate) struct RunArgs {
         "memory_limit", "dirty_limit",
     ])]
     pub(crate) resume: Option<PathBuf>,
-    /// The record [default: ioscape-<UTC time>.jsonl in the current directory]
+    /// The record; by default ioscape-TIME.jsonl in the current directory, in UTC
     #[arg(long, value_name = "RECORD")]
     pub(crate) out: Option<PathBuf>,
     /// The report, or `none` [default: beside the record, .html]
