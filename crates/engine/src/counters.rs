@@ -19,8 +19,6 @@ pub struct ProcessIo {
     pub device_read_bytes: u64,
     /// Bytes of pages that this process made dirty: to be written, later and by others.
     pub dirtied_bytes: u64,
-    /// Of these, what truncation or removal made unnecessary.
-    pub cancelled_bytes: u64,
 }
 
 /// The machine's pages that are newer than storage.
@@ -88,7 +86,6 @@ impl Counters {
                 asked_write_bytes: value(text, "wchar:")?,
                 device_read_bytes: value(text, "read_bytes:")?,
                 dirtied_bytes: value(text, "write_bytes:")?,
-                cancelled_bytes: value(text, "cancelled_write_bytes:")?,
             })
         })
     }

@@ -70,14 +70,6 @@ impl SimRig {
             running: None,
         }
     }
-
-    /// Goes on at a later time: a resumed run's clock does not start over.
-    #[must_use]
-    pub fn starting_at(mut self, now_s: f64) -> Self {
-        self.now_s = now_s;
-        self
-    }
-
     /// The description.
     pub fn spec(&self) -> &SimSpec {
         &self.spec
