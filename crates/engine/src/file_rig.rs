@@ -59,6 +59,8 @@ pub struct FileRig {
     /// As it was when the previous point was prepared.
     swapped: Option<Swapped>,
     workload_written_bytes: u64,
+    /// Of that, what was not dirty already, window by window.
+    dirtied_bytes: u64,
     running: Option<Running>,
 }
 
@@ -137,6 +139,7 @@ impl FileRig {
             ahead_skip_bytes,
             swapped: None,
             workload_written_bytes: 0,
+            dirtied_bytes: 0,
             running: None,
         })
     }
@@ -397,6 +400,12 @@ impl Rig for FileRig {
         }
         let dirty = self.counters.dirty();
         let io = before.io.zip(now.io).filter(|_| self.hints.counters);
+        if let Some((then, now_io)) = io {
+            // The kernel counts whole folios: no more was dirtied than was written.
+            let written = |reading: &Reading| reading.classes[2].bytes + reading.classes[3].bytes;
+            let dirtied = now_io.dirtied_bytes.saturating_sub(then.dirtied_bytes);
+            self.dirtied_bytes += dirtied.min(written(&now).saturating_sub(written(&before)));
+        }
         Ok(Window {
             length_s: (now.at_ns - before.at_ns) as f64 * 1e-9,
             classes: std::array::from_fn(|class| {
@@ -451,10 +460,9 @@ impl Rig for FileRig {
     /// What reaches storage: pages count once for every time they were made dirty, however often
     /// they were written in between.
     fn written_bytes(&self) -> u64 {
-        match self.counters.process_io().filter(|_| self.hints.counters) {
-            Some(io) => io.dirtied_bytes,
-            None => self.files.written_bytes() + self.workload_written_bytes,
-        }
+        let of_workloads =
+            if self.hints.counters { self.dirtied_bytes } else { self.workload_written_bytes };
+        self.files.written_bytes() + of_workloads
     }
 }
 
