@@ -4,8 +4,13 @@
 //! error ([`batch`], [`interval`]), and means of repeated visits a pooled spread ([`pool`]).
 
 pub mod batch;
+pub mod gaussian_process;
 pub mod hinge;
+pub mod holm;
 pub mod interval;
+pub mod maximise;
+pub mod monotone;
+pub mod least_squares;
 pub mod pool;
 pub mod segment;
 pub mod series;
