@@ -1,0 +1,217 @@
+//! How far predictions were off, against workloads that were drawn and measured for it.
+//!
+//! The errors are those of Chen and Patterson (1994, section 9): |predicted/measured - 1|, as
+//! median and upper quantiles, once over all workloads and once without the bands around the
+//! borders that the record had declared before anything was drawn; and how far the workloads are
+//! from themselves when measured twice, which no model can be better than.
+
+use std::collections::BTreeMap;
+
+use ioscape_model::{
+    Border, Errors, Figure, Point, Repeatability, Role, Validation, ValidationPoint, Workload,
+};
+
+mod statistics;
+
+pub use statistics::{median, median_interval, quantile, rank_correlation, weighted_median};
+
+use crate::predict::Predictor;
+
+/// The model whose intervals are tried; the others have none.
+pub const BLEND: &str = "blend";
+/// Visits that a workload needs to be scored.
+pub const VISITS_SCORED: usize = 2;
+/// A border's band begins at this many times its onset ...
+const BAND_ONSET: f64 = 0.8;
+/// ... and ends at this many times its capacity.
+const BAND_CAPACITY: f64 = 2.0;
+/// A visit in which nothing was completed has no logarithm: bytes per second.
+const THROUGHPUT_MIN: f64 = 1.0;
+/// Confidence of the interval of a median error.
+const CONFIDENCE: f64 = 0.9;
+
+/// What the validation was about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// The record whose predictions are tried.
+    pub record: String,
+    /// Where the workloads came from.
+    pub seed: u64,
+    /// How many were drawn.
+    pub workloads: u64,
+}
+
+/// The parameters that an error may depend on, with how they are read from a workload.
+pub const PARAMETERS: [(&str, fn(&Workload) -> f64); 5] = [
+    ("unique_bytes", |work| work.unique_bytes as f64),
+    ("size_mean", |work| work.size_mean as f64),
+    ("read_frac", |work| work.read_frac),
+    ("seq_frac", |work| work.seq_frac),
+    ("process_num", |work| f64::from(work.process_num)),
+];
+
+/// What every model says about a workload. A figure without width has no interval.
+pub fn answers(predictor: &Predictor, work: &Workload) -> BTreeMap<String, Figure> {
+    let mut figures: BTreeMap<String, Figure> = BTreeMap::new();
+    for model in predictor.models() {
+        if let Some(guess) = model.predict(work) {
+            let value = guess.ln_throughput.exp();
+            figures.insert(model.name().to_owned(), Figure { value, low: value, high: value });
+        }
+    }
+    let calibrated = predictor.predict("", work).throughput_bytes_per_s;
+    figures.insert(BLEND.to_owned(), calibrated);
+    figures
+}
+
+/// The validation workloads of a record with what `answer` says about each.
+pub fn points(
+    visits: &[Point],
+    borders: &[Border],
+    answer: impl Fn(&Workload) -> BTreeMap<String, Figure>,
+) -> Vec<ValidationPoint> {
+    let mut points: Vec<ValidationPoint> = Vec::new();
+    for visit in visits.iter().filter(|visit| visit.role == Role::Validation) {
+        if let Some(known) = points.iter_mut().find(|known| known.workload == visit.workload) {
+            known.measured_bytes_per_s.push(visit.throughput());
+            continue;
+        }
+        points.push(ValidationPoint {
+            workload: visit.workload.clone(),
+            measured_bytes_per_s: vec![visit.throughput()],
+            predicted_bytes_per_s: answer(&visit.workload),
+            in_border_band: is_in_a_band(&visit.workload, borders),
+        });
+    }
+    points
+}
+
+fn is_in_a_band(work: &Workload, borders: &[Border]) -> bool {
+    let at = work.unique_bytes as f64;
+    borders.iter().any(|border| {
+        let band = &border.unique_bytes;
+        (band.onset * BAND_ONSET..=band.capacity * BAND_CAPACITY).contains(&at)
+    })
+}
+
+/// Scores every model on the workloads that were visited twice.
+pub fn validation(trial: Trial, points: Vec<ValidationPoint>) -> Validation {
+    let scored: Vec<&ValidationPoint> = points.iter().filter(|point| is_scored(point)).collect();
+    let mut names: Vec<&String> =
+        scored.iter().flat_map(|point| point.predicted_bytes_per_s.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let models = names.iter().map(|name| ((*name).clone(), errors(&scored, name)));
+    let correlations = names.iter().map(|name| ((*name).clone(), correlations(&scored, name)));
+    Validation {
+        record: trial.record,
+        seed: trial.seed,
+        workloads: trial.workloads,
+        models: models.collect(),
+        rank_correlation: correlations.collect(),
+        repeatability: repeatability(&scored),
+        points,
+    }
+}
+
+/// Whether a workload was visited twice.
+pub fn is_scored(point: &ValidationPoint) -> bool {
+    point.measured_bytes_per_s.len() >= VISITS_SCORED
+}
+
+/// The geometric mean of a workload's visits, bytes per second.
+fn measured(point: &ValidationPoint) -> f64 {
+    let visits = &point.measured_bytes_per_s;
+    let sum: f64 = visits.iter().map(|value| value.max(THROUGHPUT_MIN).ln()).sum();
+    (sum / visits.len() as f64).exp()
+}
+
+/// One workload that a model answered for.
+struct Answer<'a> {
+    point: &'a ValidationPoint,
+    figure: Figure,
+    measured: f64,
+}
+
+impl Answer<'_> {
+    fn error(&self) -> f64 {
+        (self.figure.value / self.measured - 1.0).abs()
+    }
+
+    fn log_error(&self) -> f64 {
+        (self.figure.value.max(THROUGHPUT_MIN) / self.measured).ln().abs()
+    }
+
+    fn holds(&self) -> bool {
+        (self.figure.low..=self.figure.high).contains(&self.measured)
+    }
+
+    /// An even law has this many times the density of the log-even one, up to a constant.
+    fn weight_of_even_sizes(&self) -> f64 {
+        self.point.workload.unique_bytes as f64 * self.point.workload.size_mean as f64
+    }
+}
+
+fn answered<'a>(scored: &[&'a ValidationPoint], model: &str) -> Vec<Answer<'a>> {
+    let answer = |point: &&'a ValidationPoint| {
+        let figure = *point.predicted_bytes_per_s.get(model)?;
+        Some(Answer { point, figure, measured: measured(point) })
+    };
+    scored.iter().filter_map(answer).collect()
+}
+
+fn errors(scored: &[&ValidationPoint], model: &str) -> Errors {
+    let answers = answered(scored, model);
+    let of = |figure: fn(&Answer<'_>) -> f64| sorted(answers.iter().map(figure).collect());
+    let all = of(|answer| answer.error());
+    let outside = answers.iter().filter(|answer| !answer.point.in_border_band);
+    let outside = sorted(outside.map(Answer::error).collect());
+    let weighted: Vec<(f64, f64)> =
+        answers.iter().map(|answer| (answer.error(), answer.weight_of_even_sizes())).collect();
+    let has_intervals = answers.iter().any(|answer| answer.figure.high > answer.figure.low);
+    let held = answers.iter().filter(|answer| answer.holds()).count();
+    let (median_low, median_high) = median_interval(&all, CONFIDENCE);
+    Errors {
+        workloads: answers.len() as u64,
+        median: median(&all),
+        median_low,
+        median_high,
+        median_even_sizes: weighted_median(&weighted),
+        p75: quantile(&all, 0.75),
+        p90: quantile(&all, 0.9),
+        log_median: median(&of(|answer| answer.log_error())),
+        coverage: has_intervals.then(|| held as f64 / answers.len() as f64),
+        interval_ratio_median: has_intervals
+            .then(|| median(&of(|answer| answer.figure.high / answer.figure.low))),
+        median_outside_bands: median(&outside),
+        dropped: (all.len() - outside.len()) as u64,
+    }
+}
+
+/// With each parameter that took more than one value.
+fn correlations(scored: &[&ValidationPoint], model: &str) -> BTreeMap<String, f64> {
+    let answers = answered(scored, model);
+    let errors: Vec<f64> = answers.iter().map(Answer::error).collect();
+    let with = |(name, read): &(&str, fn(&Workload) -> f64)| {
+        let values: Vec<f64> = answers.iter().map(|answer| read(&answer.point.workload)).collect();
+        Some(((*name).to_owned(), rank_correlation(&values, &errors)?))
+    };
+    PARAMETERS.iter().filter_map(with).collect()
+}
+
+fn repeatability(scored: &[&ValidationPoint]) -> Repeatability {
+    let apart = |point: &&ValidationPoint| {
+        let visit = |index: usize| point.measured_bytes_per_s[index].max(THROUGHPUT_MIN);
+        (visit(0) / visit(1) - 1.0).abs()
+    };
+    let all = sorted(scored.iter().map(apart).collect());
+    Repeatability { median: median(&all), p90: quantile(&all, 0.9) }
+}
+
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+#[cfg(test)]
+mod tests;

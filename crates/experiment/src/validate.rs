@@ -1,0 +1,199 @@
+//! Random workloads to hold predictions against (Chen and Patterson 1994, section 9): how they
+//! are drawn, and the plan that visits each of them twice.
+//!
+//! What is drawn depends on the seed, on the ranges and on how far the map reached; never on what
+//! a model says. Nothing that was drawn is left out afterwards.
+
+use ioscape_model::line::Forecast;
+use ioscape_model::{Point, Ranges, Record, Role, Workload};
+use rand::{RngExt, SeedableRng, seq::SliceRandom};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::plan::extent::Extent;
+use crate::plan::{Landscape, Plan, Seen, Visit};
+
+/// Visits to each workload: one to compare with, one to know how well it repeats.
+pub const ROUNDS: u32 = 2;
+/// Sizes are multiples of this, which is the usual `align`, bytes.
+const ALIGN: u64 = 4096;
+/// A record made with the same seed must share no chance with its validation.
+const SEED_SALT: u64 = 0x7661_6c69_6461_7465;
+/// Draws for each workload that is wanted before the box counts as empty.
+const DRAWS_MAX: usize = 100;
+/// So few visits of one kind say little about how long the next ones take.
+const VISITS_MIN: usize = 8;
+
+/// No workload of the box can be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "too few workloads fit between the smallest data of the map and what there is room for: make \
+     room on the target, or ask for fewer --workloads"
+)]
+pub struct NoWorkload;
+
+/// Where workloads are drawn from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Space {
+    ranges: Ranges,
+    extent: Extent,
+    /// Beyond this writers would stall, and the map holds reads only, bytes.
+    writes_max_bytes: Option<f64>,
+}
+
+impl Space {
+    /// The box that the map of a record covers, as far as its files fit `room_bytes` now.
+    pub fn of(record: &Record, room_bytes: u64) -> Self {
+        let header = &record.header;
+        let measured = || record.points.iter().map(|point| point.workload.unique_bytes).max();
+        let reach_bytes = match record.regions.last() {
+            Some(region) => region.unique_bytes.to,
+            None => measured().unwrap_or(0) as f64,
+        };
+        let room_bytes = room_bytes.min(header.hints.room_bytes) as f64;
+        Self {
+            ranges: header.ranges,
+            extent: Extent::within(reach_bytes, room_bytes, header.ranges.process_num.max),
+            writes_max_bytes: header.limits.writes_max_bytes,
+        }
+    }
+
+    /// The ranges as they are drawn from, for the validation's own record.
+    pub fn ranges(&self) -> Ranges {
+        let mut ranges = self.ranges;
+        ranges.unique_bytes.max = self.extent.max_bytes as u64;
+        ranges
+    }
+
+    /// Different workloads at random: sizes log-uniform, fractions and the number of processes
+    /// uniform. What cannot be run is drawn anew as a whole.
+    ///
+    /// # Errors
+    /// When hardly any workload of the box can be run.
+    pub fn draw(&self, seed: u64, count: usize) -> Result<Vec<Workload>, NoWorkload> {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed ^ SEED_SALT);
+        let mut works: Vec<Workload> = Vec::with_capacity(count);
+        for _ in 0..count.saturating_mul(DRAWS_MAX) {
+            if works.len() == count {
+                return Ok(works);
+            }
+            let drawn = self.one(&mut rng);
+            works.extend(drawn.filter(|work| work.check().is_ok() && !works.contains(work)));
+        }
+        if works.len() == count { Ok(works) } else { Err(NoWorkload) }
+    }
+
+    /// Five numbers are drawn whatever becomes of them, so that one that is refused does not shift
+    /// the meaning of the next.
+    fn one(&self, rng: &mut Xoshiro256PlusPlus) -> Option<Workload> {
+        let Ranges { unique_bytes, size_mean, process_num } = self.ranges;
+        let process_num = rng.random_range(process_num.min..=process_num.max) as u32;
+        let most_bytes = self.extent.largest(process_num);
+        let unique_bytes = log_uniform(unique_bytes.min as f64, most_bytes, rng.random());
+        let least_bytes = size_mean.min.max(ALIGN) as f64;
+        let size_mean = log_uniform(least_bytes, size_mean.max as f64, rng.random());
+        let (read_frac, seq_frac) = (thousandths(rng.random()), thousandths(rng.random()));
+        let unique_bytes = unique_bytes? as u64 / ALIGN * ALIGN;
+        let stalls = self.writes_max_bytes.is_some_and(|most| unique_bytes as f64 > most);
+        Some(Workload {
+            unique_bytes,
+            size_mean: (size_mean? / ALIGN as f64).round() as u64 * ALIGN,
+            // As the map's own plan does it.
+            read_frac: if stalls { 1.0 } else { read_frac },
+            seq_frac,
+            process_num,
+            ..Workload::default()
+        })
+    }
+}
+
+fn log_uniform(from: f64, to: f64, share: f64) -> Option<f64> {
+    (from <= to).then(|| from * (to / from).powf(share))
+}
+
+fn thousandths(share: f64) -> f64 {
+    (share * 1000.0).round() / 1000.0
+}
+
+/// Visits every workload once in each round, in another order each time: what the machine does
+/// meanwhile falls on all of them alike.
+#[derive(Clone, Debug)]
+pub struct ValidationPlan {
+    visits: Vec<Visit>,
+}
+
+impl ValidationPlan {
+    /// The order follows from the seed.
+    pub fn new(works: &[Workload], seed: u64) -> Self {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(visits_seed(seed));
+        let mut visits = Vec::with_capacity(works.len() * ROUNDS as usize);
+        for round in 0..ROUNDS {
+            let mut order: Vec<&Workload> = works.iter().collect();
+            order.shuffle(&mut rng);
+            visits.extend(order.into_iter().map(|workload| Visit {
+                workload: workload.clone(),
+                role: Role::Validation,
+                round,
+            }));
+        }
+        Self { visits }
+    }
+}
+
+impl Plan for ValidationPlan {
+    fn next(&mut self, seen: &Seen<'_>) -> Option<Visit> {
+        let made = seen.points.iter().filter(|point| point.role == Role::Validation).count();
+        self.visits.get(made).cloned()
+    }
+
+    /// What the landscape is was said by the record that is being validated.
+    fn landscape(&self, _points: &[Point]) -> Landscape {
+        Landscape::default()
+    }
+}
+
+/// Where the chance of the visits comes from: neither that of the drawing nor that of a record
+/// made with the same seed.
+pub fn visits_seed(seed: u64) -> u64 {
+    seed ^ SEED_SALT.rotate_left(17)
+}
+
+/// What visiting the workloads will cost, from what visits cost when the map was made.
+pub fn forecast(record: &Record, works: &[Workload]) -> Forecast {
+    let of_map: Vec<&Point> = record.points.iter().filter(|p| p.role != Role::Canary).collect();
+    let filling: Vec<&Point> =
+        of_map.iter().copied().filter(|point| point.role == Role::Calibration).collect();
+    // Space-filling points are drawn much like these workloads.
+    let alike = if filling.len() >= VISITS_MIN { filling } else { of_map };
+    let mean = |figure: &dyn Fn(&Point) -> f64| {
+        alike.iter().map(|point| figure(point)).sum::<f64>() / (alike.len() as f64).max(1.0)
+    };
+    let visits = works.len() as f64 * f64::from(ROUNDS);
+    let layout_bytes = files_bytes(works) as f64;
+    let layout_s = record.header.hints.layout_bytes_per_s.map_or(0.0, |rate| layout_bytes / rate);
+    let visit_s = mean(&|point| point.elapsed_s - point.spent_s.layout);
+    let written_bytes = mean(&|point| {
+        let classes = &point.classes;
+        let running_s = point.spent_s.settling + point.spent_s.measuring;
+        let asked_bytes = (classes.write_seq.bytes + classes.write_rand.bytes) as f64
+            * (running_s / point.spent_s.measuring.max(f64::MIN_POSITIVE)).clamp(1.0, 10.0);
+        asked_bytes * (1.0 - point.write_absorbed_fraction.unwrap_or(0.0))
+    });
+    Forecast {
+        points: visits as u64,
+        elapsed_s: layout_s + visits * visit_s,
+        written_bytes: (layout_bytes + visits * written_bytes) as u64,
+    }
+}
+
+/// All test files together: file k serves every workload of more than k processes.
+fn files_bytes(works: &[Workload]) -> u64 {
+    let most = works.iter().map(|work| work.process_num).max().unwrap_or(0);
+    let file = |k: u32| {
+        let served = works.iter().filter(|work| work.process_num > k);
+        served.map(Workload::share_bytes).max().unwrap_or(0)
+    };
+    (0..most).map(file).sum()
+}
+
+#[cfg(test)]
+mod tests;
