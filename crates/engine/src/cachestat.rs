@@ -87,18 +87,24 @@ pub fn drop_cache(file: &File, range: Range<u64>) -> io::Result<Option<CacheStat
     Ok(left)
 }
 
-/// Reads `range` in, front to back. Does nothing where all of it is resident already. The answer
-/// is the number of bytes read.
+/// Reads `range` in, front to back, into single pages. Does nothing where all of it is resident
+/// already. The answer is the number of bytes read.
+///
+/// Read-ahead would bring it in in large folios, and what they leave of a random write workload
+/// differs from single pages by a factor of up to twenty (`docs/method.md`): the kernel counts all
+/// of a folio as dirty when a part of it is. A cache that has been in use consists mostly of
+/// single pages.
 ///
 /// # Errors
 /// When a read fails or comes back short, or when `interrupt` is raised.
 pub fn read_in(file: &File, range: Range<u64>, interrupt: &AtomicBool) -> Result<u64> {
     const CHUNK_BYTES: u64 = 1 << 20;
     let length = range.end.saturating_sub(range.start);
-    let cached = resident(file, range.clone());
-    if cached.is_some_and(|cached| cached.resident_bytes as f64 >= NEARLY_ALL * length as f64) {
+    if is_resident(file, range.clone()) {
         return Ok(0);
     }
+    // Only this descriptor is told; where the advice is not taken, pages come as they come.
+    rustix::fs::fadvise(file, 0, None, Advice::Random).ok();
     let mut buffer = vec![0; CHUNK_BYTES.min(length) as usize];
     let mut offset = range.start;
     while offset < range.end {
@@ -116,6 +122,13 @@ pub fn read_in(file: &File, range: Range<u64>, interrupt: &AtomicBool) -> Result
         offset += chunk.len() as u64;
     }
     Ok(length)
+}
+
+/// Whether nearly all of `range` is in the page cache; not, where the kernel cannot say.
+pub fn is_resident(file: &File, range: Range<u64>) -> bool {
+    let length = range.end.saturating_sub(range.start);
+    let cached = resident(file, range);
+    cached.is_some_and(|cached| cached.resident_bytes as f64 >= NEARLY_ALL * length as f64)
 }
 
 /// The path a descriptor was opened by, for messages.

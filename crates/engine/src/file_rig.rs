@@ -58,6 +58,10 @@ pub struct FileRig {
     ahead_skip_bytes: u64,
     /// As it was when the previous point was prepared.
     swapped: Option<Swapped>,
+    /// Of every file, the beginning that was read in page by page and has not left the cache.
+    paged_bytes: Vec<u64>,
+    /// How fast files are read in, where that was seen.
+    read_in_bytes_per_s: Option<f64>,
     workload_written_bytes: u64,
     /// Of that, what was not dirty already, window by window.
     dirtied_bytes: u64,
@@ -138,6 +142,8 @@ impl FileRig {
             dirty_limit_bytes: host.dirty_limit_bytes,
             ahead_skip_bytes,
             swapped: None,
+            paged_bytes: Vec::new(),
+            read_in_bytes_per_s: None,
             workload_written_bytes: 0,
             dirtied_bytes: 0,
             running: None,

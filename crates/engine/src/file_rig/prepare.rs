@@ -7,7 +7,7 @@ use ioscape_model::units::show_bytes;
 use ioscape_model::{Access, Code, State, Warning, Workload};
 
 use super::FileRig;
-use crate::cachestat::{drop_cache, read_in, resident};
+use crate::cachestat::{drop_cache, is_resident, read_in, resident};
 use crate::error::{Error, Result};
 use crate::files::OpenAccess;
 
@@ -17,6 +17,10 @@ const DIRTY_SHARE: f64 = 0.01;
 const CROWDED_SHARE: f64 = 0.9;
 /// What is resident already counts as warm at this share of what could be.
 const WARM_SHARE: f64 = 0.97;
+/// The cache is not emptied to be filled page by page where that would take longer.
+const REFILL_MAX_S: f64 = 3.0;
+/// Reading in more than this says how fast that is.
+const REFILL_TELLS_BYTES: u64 = 16 << 20;
 
 impl FileRig {
     /// Lays out what is missing. It leaves the page cache again: pages that were written are kept
@@ -76,13 +80,14 @@ impl FileRig {
 
     /// Makes room: pages that this workload does not touch leave the cache where it would
     /// otherwise be crowded.
-    pub(super) fn clear_others(&self, shares: &[(usize, u64)]) -> Result<()> {
+    pub(super) fn clear_others(&mut self, shares: &[(usize, u64)]) -> Result<()> {
         let wanted: u64 = shares.iter().map(|(_, length)| length).sum();
         let used = |number: usize| {
             shares.iter().find(|(used, _)| *used == number).map_or(0, |(_, length)| *length)
         };
         let mut others = Vec::new();
         let mut crowd_bytes = wanted;
+        self.paged_bytes.resize(self.files.count(), 0);
         for number in 0..self.files.count() {
             let (from, to) = (used(number), self.files.length(number));
             if from < to {
@@ -95,6 +100,7 @@ impl FileRig {
             return Ok(());
         }
         for (file, number, range) in others {
+            self.paged_bytes[number] = self.paged_bytes[number].min(range.start);
             drop_cache(&file, range).map_err(|error| {
                 Error::path("drop the cache of", self.files.path(number), error)
             })?;
@@ -103,7 +109,11 @@ impl FileRig {
     }
 
     /// Warm: what fits is read in, front to back. Cold: nothing stays.
-    pub(super) fn bring_into_state(&self, work: &Workload, shares: &[(usize, u64)]) -> Result<()> {
+    pub(super) fn bring_into_state(
+        &mut self,
+        work: &Workload,
+        shares: &[(usize, u64)],
+    ) -> Result<()> {
         for (number, length) in shares {
             let file = self.files.open_again(*number, OpenAccess::Buffered)?;
             if work.state == State::Cold || work.access == Access::Direct {
@@ -125,7 +135,39 @@ impl FileRig {
             if fits < *length && cached as f64 >= WARM_SHARE * fits as f64 {
                 continue;
             }
-            read_in(&file, 0..fits, &self.interrupt)?;
+            self.fill(*number, fits)?;
+        }
+        let is_all_cached = shares.iter().all(|(number, length)| {
+            self.paged_bytes.get(*number).is_some_and(|paged| paged >= length)
+        });
+        if !is_all_cached {
+            // Pages will come and go, in whatever pieces the kernel likes.
+            self.paged_bytes.clear();
+        }
+        Ok(())
+    }
+
+    /// Fills the cache with the beginning of a file, in single pages: those that came otherwise
+    /// are dropped first, so that a visit finds the same cache whatever was run before it.
+    fn fill(&mut self, number: usize, length: u64) -> Result<()> {
+        let file = self.files.open_again(number, OpenAccess::Buffered)?;
+        self.paged_bytes.resize(self.files.count(), 0);
+        let is_paged = self.paged_bytes[number] >= length;
+        if is_paged && is_resident(&file, 0..length) {
+            return Ok(());
+        }
+        let expected_s = self.read_in_bytes_per_s.map_or(0.0, |rate| length as f64 / rate);
+        if !is_paged && expected_s <= REFILL_MAX_S && !self.directory.is_memory() {
+            let path = || self.files.path(number);
+            drop_cache(&file, 0..length)
+                .map_err(|error| Error::path("drop the cache of", path(), error))?;
+            self.paged_bytes[number] = length;
+        }
+        let began_s = self.clock.now_s();
+        let read_bytes = read_in(&file, 0..length, &self.interrupt)?;
+        if read_bytes >= REFILL_TELLS_BYTES {
+            let took_s = (self.clock.now_s() - began_s).max(1e-6);
+            self.read_in_bytes_per_s = Some(read_bytes as f64 / took_s);
         }
         Ok(())
     }
