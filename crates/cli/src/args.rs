@@ -97,6 +97,8 @@ pub(crate) enum MethodArg {
     Paper,
     /// Their first attempt: all parameters at once at their 75 % point
     Global75,
+    /// The grid of Chen and Patterson's Fig. 14: 162 points
+    Orthogonal,
 }
 
 #[derive(Debug, Args)]

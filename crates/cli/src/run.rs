@@ -9,7 +9,9 @@ use ioscape_engine::{Clock, EngineKind, RunId};
 use ioscape_experiment::explore::{self, Earlier, explore};
 use ioscape_experiment::forecast::{self, ForecastRow};
 use ioscape_experiment::plan::extent;
-use ioscape_experiment::plan::{BlendPlan, BlendSettings, Global75Plan, PaperPlan, Plan};
+use ioscape_experiment::plan::{
+    BlendPlan, BlendSettings, Global75Plan, OrthogonalPlan, PaperPlan, Plan,
+};
 use ioscape_model::line::{FORMAT_VERSION, Forecast};
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{self as model, EndReason, Header, Line, Method, Record, Rules, Tool};
@@ -294,6 +296,7 @@ fn plan(header: &Header) -> Box<dyn Plan> {
     match header.method {
         Method::Paper => Box::new(PaperPlan::new(header.ranges)),
         Method::Global75 => Box::new(Global75Plan::new(header.ranges)),
+        Method::Orthogonal => Box::new(OrthogonalPlan::new(header.ranges, header.seed)),
         _ => Box::new(BlendPlan::new(BlendSettings::of(header))),
     }
 }
@@ -303,6 +306,7 @@ fn method(method: MethodArg) -> Method {
         MethodArg::Blend => Method::Blend,
         MethodArg::Paper => Method::Paper,
         MethodArg::Global75 => Method::Global75,
+        MethodArg::Orthogonal => Method::Orthogonal,
     }
 }
 

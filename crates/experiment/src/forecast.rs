@@ -72,6 +72,9 @@ pub fn forecast(question: &Question) -> Vec<ForecastRow> {
     let chosen = match question.method {
         Method::Paper => Some(costs.within_budget("paper", paper, paper_note.clone())),
         Method::Global75 => Some(costs.within_budget("global75", global75, global75_note.clone())),
+        Method::Orthogonal => {
+            Some(costs.within_budget("orthogonal", ORTHOGONAL_POINTS, orthogonal_note.clone()))
+        }
         Method::Blend => Some(blend.clone()),
         Method::Measure => None,
     };
@@ -199,9 +202,12 @@ mod tests {
 
     #[test]
     fn the_chosen_method_comes_first_and_each_plan_once() {
-        for (method, first) in
-            [(Method::Blend, "blend"), (Method::Paper, "paper"), (Method::Global75, "global75")]
-        {
+        for (method, first) in [
+            (Method::Blend, "blend"),
+            (Method::Paper, "paper"),
+            (Method::Global75, "global75"),
+            (Method::Orthogonal, "orthogonal"),
+        ] {
             let mut plans: Vec<_> =
                 forecast(&question(method)).iter().map(|row| row.plan).collect();
             assert_eq!(plans[0], first);

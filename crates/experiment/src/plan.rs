@@ -11,10 +11,12 @@ mod formula;
 mod global75;
 mod graph;
 mod halton;
+mod orthogonal;
 pub mod paper;
 
 pub use blend::{BlendPlan, Settings as BlendSettings};
 pub use global75::Global75Plan;
+pub use orthogonal::OrthogonalPlan;
 pub use paper::PaperPlan;
 
 /// The next thing to measure.

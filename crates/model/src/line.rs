@@ -66,6 +66,8 @@ pub enum Method {
     Paper,
     /// Their first attempt (section 7).
     Global75,
+    /// The grid they held their method against (Fig. 14): 162 points.
+    Orthogonal,
     /// No exploring: one workload, asked for by hand.
     Measure,
 }

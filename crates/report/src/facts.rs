@@ -44,6 +44,7 @@ pub(crate) fn method_name(method: Method) -> &'static str {
         Method::Blend => "blend",
         Method::Paper => "paper",
         Method::Global75 => "global75",
+        Method::Orthogonal => "orthogonal",
         Method::Measure => "measure",
     }
 }
