@@ -1,0 +1,291 @@
+//! The blend: class times mixed in time (see `law`), what they leave unexplained learnt by a
+//! Gaussian process where that helps.
+
+use std::collections::BTreeMap;
+
+use ioscape_model::line::ParameterValue;
+use ioscape_model::{Classes, Workload};
+use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
+use nalgebra::DVector;
+
+mod law;
+mod residual;
+mod start;
+mod words;
+
+use self::law::{Law, Shape};
+use self::residual::Residual;
+use super::{Guess, Model, Sample, Training};
+
+/// Fewest samples that a fit is worth.
+const SAMPLES_MIN: usize = 12;
+/// Residuals beyond this many standard deviations count linearly.
+const HUBER: f64 = 2.0;
+/// What the law is expected to miss by, before it is fitted.
+const MISFIT_START: f64 = 0.08;
+
+/// Classes of fewer requests say nothing about their mean time.
+const CLASS_OPS_MIN: u64 = 300;
+/// What the law is allowed to miss the time of a class by.
+const CLASS_SD: f64 = 0.3;
+/// Parts that the samples are divided into for cross-validation.
+const FOLDS: usize = 10;
+/// The correction is kept where it lowers the typical error on workloads held out by this factor.
+const WORTH_KEEPING: f64 = 0.99;
+
+/// The fitted blend.
+#[derive(Clone, Debug)]
+pub struct Blend {
+    shape: Shape,
+    write_is_room: Vec<bool>,
+    /// The smallest data touched by any sample.
+    least_unique_bytes: u64,
+    priors: Vec<Prior>,
+    fit: Fit,
+    law: Law,
+    /// What the law misses by, beyond what measuring does.
+    misfit: f64,
+    residual: Option<Residual>,
+    /// Whether the residual corrects the law, or only says how visits scatter.
+    is_corrected: bool,
+}
+
+/// A sample, and what the model says of it when it was not fitted to it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeldOut {
+    /// Its place among the samples.
+    pub index: usize,
+    /// What was said.
+    pub guess: Guess,
+    /// Measured over predicted, as a logarithm.
+    pub ln_error: f64,
+}
+
+impl Blend {
+    /// Fits the law to the samples and learns what it misses; `None` where there are too few.
+    pub fn fit(training: &Training) -> Option<(Self, Vec<HeldOut>)> {
+        let mut blend = Self::fit_once(training)?;
+        let corrected = blend.held_out(training);
+        blend.is_corrected = false;
+        let plain = blend.held_out(training);
+        if typical(&corrected) < WORTH_KEEPING * typical(&plain) {
+            blend.is_corrected = true;
+            return Some((blend, corrected));
+        }
+        Some((blend, plain))
+    }
+
+    /// The fit alone.
+    fn fit_once(training: &Training) -> Option<Self> {
+        if training.samples.len() < SAMPLES_MIN {
+            return None;
+        }
+        let caches = start::Caches::of(training);
+        let shape = caches.shape();
+        let priors = start::priors(training, &caches);
+        let mut best: Option<Fit> = None;
+        for start in starts(&priors) {
+            let fit = fit_from(training, shape, &priors, &start, MISFIT_START);
+            if best.as_ref().is_none_or(|best| fit.cost < best.cost) {
+                best = Some(fit);
+            }
+        }
+        let first = best?;
+        let misfit = misfit(&training.samples, &Law::of(shape, &first.parameters));
+        let fit = fit_from(training, shape, &priors, &first.parameters, misfit);
+        let law = Law::of(shape, &fit.parameters);
+        let residual = Residual::learn(&law, &training.samples);
+        let is_corrected = residual.is_some();
+        let write_is_room = caches.write_is_room;
+        let unique = training.samples.iter().map(|sample| sample.workload.unique_bytes);
+        let least_unique_bytes = unique.min().unwrap_or(0);
+        Some(Self {
+            shape,
+            write_is_room,
+            least_unique_bytes,
+            priors,
+            fit,
+            law,
+            misfit,
+            residual,
+            is_corrected,
+        })
+    }
+
+    /// The same model for other samples of the same system, beginning where this one ended.
+    #[must_use]
+    pub fn refit(&self, training: &Training) -> Self {
+        let start = &self.fit.parameters;
+        let fit = fit_from(training, self.shape, &self.priors, start, self.misfit);
+        let law = Law::of(self.shape, &fit.parameters);
+        let again = |residual: &Residual| residual.learn_again(&law, &training.samples);
+        let residual = self.residual.as_ref().and_then(again);
+        Self { fit, law, residual, ..self.clone() }
+    }
+
+    /// The cache that reads find data in, and the data that can be overwritten before storage is
+    /// waited for, bytes: those that [`Self::with_caches`] changes.
+    pub fn caches_bytes(&self) -> (Option<f64>, Option<f64>) {
+        let [_, read, write] = self.law.scales_bytes();
+        let has_writes = self.write_is_room.iter().any(|is_room| !is_room);
+        let known = |has: bool, bytes: f64| has.then_some(bytes);
+        (known(self.shape.read_caches > 0, read), known(has_writes, write))
+    }
+
+    /// The same system with caches of other sizes: by these factors for reads and for writes.
+    #[must_use]
+    pub fn with_caches(&self, read_factor: f64, write_factor: f64) -> Self {
+        let mut fit = self.fit.clone();
+        if let Some(last) = self.shape.read_caches.checked_sub(1) {
+            fit.parameters[self.shape.read_cache(last)] += read_factor.ln();
+        }
+        for (index, is_room) in self.write_is_room.iter().enumerate() {
+            let factor = if *is_room { read_factor } else { write_factor };
+            fit.parameters[self.shape.write_cache(index)] += factor.ln();
+        }
+        let law = Law::of(self.shape, &fit.parameters);
+        Self { fit, law, ..self.clone() }
+    }
+
+    /// What the model says of every sample when it is left out of the fit, with others.
+    fn held_out(&self, training: &Training) -> Vec<HeldOut> {
+        let mut held_out = Vec::with_capacity(training.samples.len());
+        for fold in 0..FOLDS {
+            let model = self.refit(&training.keeping(|index| index % FOLDS != fold));
+            let left_out = training.samples.iter().enumerate().skip(fold).step_by(FOLDS);
+            held_out.extend(left_out.map(|(index, sample)| {
+                let guess = model.guess(&sample.workload);
+                HeldOut { index, guess, ln_error: sample.ln_throughput - guess.ln_throughput }
+            }));
+        }
+        held_out
+    }
+
+    /// What the model says, as [`Model::predict`] does.
+    pub fn guess(&self, work: &Workload) -> Guess {
+        let mut ln_throughput = self.law.ln_throughput(work);
+        let mut variance = self.parameter_variance(work);
+        match self.residual.as_ref().filter(|_| self.is_corrected) {
+            Some(residual) => {
+                let (correction, unsure) = residual.correction(&self.law, work);
+                ln_throughput += correction;
+                variance = unsure;
+            }
+            None => variance += self.misfit.powi(2),
+        }
+        Guess { ln_throughput, sd: variance.sqrt() }
+    }
+
+    /// Variance of the logarithm between two visits to a workload.
+    pub fn noise(&self, work: &Workload) -> f64 {
+        self.residual.as_ref().map_or(0.0, |residual| residual.noise(&self.law, work))
+    }
+}
+
+/// Mean absolute error, errors beyond a factor of two counted as such.
+fn typical(held_out: &[HeldOut]) -> f64 {
+    let error = |held: &HeldOut| held.ln_error.abs().min(std::f64::consts::LN_2);
+    held_out.iter().map(error).sum::<f64>() / held_out.len() as f64
+}
+
+fn fit_from(
+    training: &Training,
+    shape: Shape,
+    priors: &[Prior],
+    start: &[f64],
+    misfit: f64,
+) -> Fit {
+    let samples = &training.samples;
+    let residuals = |at: &[f64], out: &mut Vec<f64>| {
+        let law = Law::of(shape, at);
+        for sample in samples {
+            let off = sample.ln_throughput - law.ln_throughput(&sample.workload);
+            out.push(off / sample.sd.hypot(misfit));
+            class_residuals(&law, sample, out);
+        }
+    };
+    let settings = Settings { huber: HUBER, steps_max: 60 };
+    least_squares::fit(residuals, priors, start, settings)
+}
+
+/// How far the mean times of the classes are off. Only where one process has the system to
+/// itself: queues hold up all classes in ways that the law does not tell apart.
+fn class_residuals(law: &Law, sample: &Sample, out: &mut Vec<f64>) {
+    if sample.workload.process_num != 1 {
+        return;
+    }
+    let Classes { read_seq, read_rand, write_seq, write_rand } = &sample.classes;
+    let times_s = law.class_times_s(&sample.workload);
+    for (class, time_s) in [read_seq, read_rand, write_seq, write_rand].into_iter().zip(times_s) {
+        if class.ops >= CLASS_OPS_MIN && class.mean_s > 0.0 {
+            out.push((class.mean_s / time_s).ln() / CLASS_SD);
+        }
+    }
+}
+
+/// Where the search begins: the expected values, and with a processor cache much smaller.
+fn starts(priors: &[Prior]) -> Vec<Vec<f64>> {
+    let mean: Vec<f64> = priors.iter().map(|prior| prior.mean).collect();
+    let mut starts = vec![mean.clone()];
+    for (index, by) in [(8, -1.5), (14, 2.0), (14, -2.0), (16, 1.0)] {
+        let mut start = mean.clone();
+        start[index] += by;
+        starts.push(start);
+    }
+    starts
+}
+
+/// The law's own scatter around the samples, beyond that of the samples: robust.
+fn misfit(samples: &[Sample], law: &Law) -> f64 {
+    let mut off: Vec<f64> = samples
+        .iter()
+        .map(|sample| (sample.ln_throughput - law.ln_throughput(&sample.workload)).abs())
+        .collect();
+    off.sort_by(f64::total_cmp);
+    let usual = 1.4826 * off[off.len() / 2];
+    let mut sd: Vec<f64> = samples.iter().map(|sample| sample.sd).collect();
+    sd.sort_by(f64::total_cmp);
+    (usual.powi(2) - sd[sd.len() / 2].powi(2)).max(0.0).sqrt().clamp(0.01, 0.3)
+}
+
+impl Blend {
+    /// Variance of the logarithm from what the parameters are unsure of.
+    fn parameter_variance(&self, work: &Workload) -> f64 {
+        self.variance_of(&|law| law.ln_throughput(work))
+    }
+
+    /// Variance of a figure by the linearised fit.
+    fn variance_of(&self, figure: &dyn Fn(&Law) -> f64) -> f64 {
+        const STEP: f64 = 1e-4;
+        let base = figure(&self.law);
+        let mut at = self.fit.parameters.clone();
+        let slopes = DVector::from_fn(at.len(), |index, _| {
+            at[index] += STEP;
+            let moved = figure(&Law::of(self.shape, &at));
+            at[index] = self.fit.parameters[index];
+            (moved - base) / STEP
+        });
+        (slopes.transpose() * &self.fit.covariance * &slopes)[(0, 0)].max(0.0)
+    }
+}
+
+impl Model for Blend {
+    fn name(&self) -> &'static str {
+        "blend"
+    }
+
+    fn predict(&self, work: &Workload) -> Option<Guess> {
+        Some(self.guess(work))
+    }
+
+    fn parameters(&self) -> BTreeMap<String, ParameterValue> {
+        let names = start::names(self.shape);
+        let values = self.fit.parameters.iter().enumerate().map(|(index, &at)| {
+            let sd = self.fit.covariance[(index, index)].max(0.0).sqrt();
+            let is_plain = names[index].ends_with("_ln") || names[index].ends_with("_logit");
+            let (value, error) = if is_plain { (at, sd) } else { (at.exp(), at.exp() * sd) };
+            ParameterValue { value, standard_error: error }
+        });
+        names.iter().cloned().zip(values).collect()
+    }
+}

@@ -1,0 +1,380 @@
+//! The law of the blend: what a request takes in the mean, as a mixture of class times *in time*.
+//!
+//! A mean over requests is an expectation, so it is linear in the shares of reads, of sequential
+//! requests and of hits; a product of curves is not. With `s` the request size, `U` the data
+//! touched, `N` the processes:
+//!
+//! ```text
+//! copy   = Σ_class P(class) (a + s/b · (1 + κ (1 − min(1, L/U))))     processor, always paid
+//! reads  = r Σ_p P(p) Σ_level P(level | p) (pieces · A + s/B)         beyond the cache C
+//! writes = (1 − r) Σ_p P(p) Σ_level P(level | p) (A + s/B)            beyond the dirty limit D
+//! W = copy + reads + ω writes                                         what a process waits for
+//! D = norm₈(copy/P, (reads/m_r + writes/m_w) (1 + 4φρ(1 − ρ)))        the busiest resource
+//! T = (softmax(W, D)ᵏ + (Nᵏ − 1) Dᵏ)^(1/k),  X = N / T                requests per second
+//! ```
+//!
+//! Uniform access to `U` bytes finds a cache of `C` bytes holding the right ones with probability
+//! `min(1, C/U)`, whatever the replacement policy; a sequential read does so with that to the
+//! power `γ`. Write-back runs beside the writer, so only the part `ω` of it is waited for as long
+//! as the storage keeps up. With `k = 1`, `T` is the balanced-job bound of a closed network
+//! (Zahorjan et al. 1982); with a large `k`, its asymptotes: `max(W, N D)`.
+
+use ioscape_model::Workload;
+
+/// Requests are cut and cached in pages.
+const PAGE_BYTES: f64 = 4096.0;
+/// Exponent of the norm over resources: nearly the largest.
+const RESOURCE_NORM: i32 = 8;
+/// Parameters of the law that do not belong to a cache.
+pub(super) const COMMON: usize = 20;
+/// Parameters of each cache.
+pub(super) const PER_CACHE: usize = 5;
+
+/// How many caches the law knows: parameters come in that number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Caches that reads find data in.
+    pub(super) read_caches: usize,
+    /// Amounts of data that can be overwritten before storage is waited for.
+    pub(super) write_caches: usize,
+}
+
+impl Shape {
+    /// How many parameters there are.
+    pub(super) fn parameters(self) -> usize {
+        COMMON + PER_CACHE * (self.read_caches + self.write_caches)
+    }
+
+    /// Where the parameters of a read cache begin.
+    pub(super) fn read_cache(self, index: usize) -> usize {
+        debug_assert!(index < self.read_caches);
+        COMMON + PER_CACHE * index
+    }
+
+    /// Where the parameters of a write cache begin.
+    pub(super) fn write_cache(self, index: usize) -> usize {
+        debug_assert!(index < self.write_caches);
+        COMMON + PER_CACHE * (self.read_caches + index)
+    }
+}
+
+/// A value for requests at random and one for sequential ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Pair {
+    random: f64,
+    sequential: f64,
+}
+
+impl Pair {
+    /// From the logarithm of the first and that of the second over the first.
+    fn of(ln_random: f64, ln_ratio: f64) -> Self {
+        Self { random: ln_random.exp(), sequential: (ln_random + ln_ratio).exp() }
+    }
+
+    fn of_class(self, is_sequential: bool) -> f64 {
+        if is_sequential { self.sequential } else { self.random }
+    }
+}
+
+/// A cache and what lies behind it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cache {
+    bytes: f64,
+    fixed_s: Pair,
+    bytes_per_s: Pair,
+}
+
+impl Cache {
+    fn of(at: &[f64]) -> Self {
+        Self {
+            bytes: at[0].exp(),
+            fixed_s: Pair::of(at[1], at[2]),
+            bytes_per_s: Pair::of(at[3], at[4]),
+        }
+    }
+
+    fn cost_s(&self, size_bytes: u64, is_sequential: bool) -> f64 {
+        self.fixed_s.of_class(is_sequential)
+            + size_bytes as f64 / self.bytes_per_s.of_class(is_sequential)
+    }
+}
+
+/// The parameters of the law, as numbers with a meaning.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Law {
+    read_fixed_s: Pair,
+    write_fixed_s: Pair,
+    read_bytes_per_s: Pair,
+    write_bytes_per_s: Pair,
+    processor_cache_bytes: f64,
+    read_memory_cost: f64,
+    write_memory_cost: f64,
+    processors: f64,
+    sequential_exponent: f64,
+    pieces: f64,
+    waited: f64,
+    softness: f64,
+    read_parallel: f64,
+    write_parallel: f64,
+    interference: f64,
+    queueing: f64,
+    read_caches: Vec<Cache>,
+    write_caches: Vec<Cache>,
+}
+
+/// Classes of requests: reads and writes, each sequential and at random.
+pub(super) const CLASSES: usize = 4;
+
+/// What a request of a class takes in the mean, seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ClassTime {
+    is_read: bool,
+    /// How many of all requests are of this class.
+    share: f64,
+    copy: f64,
+    beyond: f64,
+}
+
+/// What requests take, seconds, by where they take it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Times {
+    pub(super) copy_reads: f64,
+    pub(super) copy_writes: f64,
+    pub(super) reads: f64,
+    pub(super) writes: f64,
+}
+
+/// The parts that a request's time consists of.
+pub(super) const PARTS: usize = 4;
+
+impl Times {
+    fn of(classes: &[ClassTime; CLASSES]) -> Self {
+        let mut times = Self::default();
+        for class in classes {
+            let (copy, beyond) = (class.share * class.copy, class.share * class.beyond);
+            if class.is_read {
+                times.copy_reads += copy;
+                times.reads += beyond;
+            } else {
+                times.copy_writes += copy;
+                times.writes += beyond;
+            }
+        }
+        times
+    }
+
+    fn scaled(self, part: usize, factor: f64) -> Self {
+        let by = |index: usize| if index == part { factor } else { 1.0 };
+        Self {
+            copy_reads: self.copy_reads * by(0),
+            copy_writes: self.copy_writes * by(1),
+            reads: self.reads * by(2),
+            writes: self.writes * by(3),
+        }
+    }
+}
+
+impl Law {
+    /// From the fitted parameters, in the order of [`super::names`].
+    pub(super) fn of(shape: Shape, at: &[f64]) -> Self {
+        Self {
+            read_fixed_s: Pair::of(at[0], at[2]),
+            write_fixed_s: Pair::of(at[1], at[3]),
+            read_bytes_per_s: Pair::of(at[4], at[6]),
+            write_bytes_per_s: Pair::of(at[5], at[7]),
+            processor_cache_bytes: at[8].exp(),
+            read_memory_cost: at[9].exp(),
+            write_memory_cost: at[10].exp(),
+            processors: at[11].exp(),
+            sequential_exponent: at[12].exp(),
+            pieces: at[13].exp(),
+            waited: 1.0 / (1.0 + (-at[14]).exp()),
+            softness: at[15].exp(),
+            read_parallel: at[16].exp(),
+            write_parallel: at[17].exp(),
+            interference: at[18].exp(),
+            queueing: at[19].exp(),
+            read_caches: (0..shape.read_caches)
+                .map(|index| Cache::of(&at[shape.read_cache(index)..]))
+                .collect(),
+            write_caches: (0..shape.write_caches)
+                .map(|index| Cache::of(&at[shape.write_cache(index)..]))
+                .collect(),
+        }
+    }
+
+    /// What a request of each class takes in the mean, and how many of all are of it.
+    fn classes(&self, work: &Workload) -> [ClassTime; CLASSES] {
+        let (read, sequential) = (work.read_frac, work.seq_frac);
+        let share = |is_read: bool, is_sequential: bool| {
+            let direction = if is_read { read } else { 1.0 - read };
+            direction * if is_sequential { sequential } else { 1.0 - sequential }
+        };
+        [(true, true), (true, false), (false, true), (false, false)].map(|(is_read, is_seq)| {
+            ClassTime {
+                is_read,
+                share: share(is_read, is_seq),
+                copy: self.copy_s(work, is_read, is_seq),
+                beyond: if is_read {
+                    self.read_beyond_s(work, is_seq)
+                } else {
+                    self.write_beyond_s(work, is_seq)
+                },
+            }
+        })
+    }
+
+    /// The processor's part of a request.
+    fn copy_s(&self, work: &Workload, is_read: bool, is_sequential: bool) -> f64 {
+        let (fixed_s, bytes_per_s, memory_cost) = if is_read {
+            (self.read_fixed_s, self.read_bytes_per_s, self.read_memory_cost)
+        } else {
+            (self.write_fixed_s, self.write_bytes_per_s, self.write_memory_cost)
+        };
+        let in_memory = 1.0 - held(self.processor_cache_bytes, work);
+        let copy_s = work.size_mean as f64 / bytes_per_s.of_class(is_sequential);
+        fixed_s.of_class(is_sequential) + copy_s * (1.0 + memory_cost * in_memory)
+    }
+
+    /// What a read waits for storage, in the mean over hits and misses.
+    fn read_beyond_s(&self, work: &Workload, is_sequential: bool) -> f64 {
+        let size = work.size_mean as f64;
+        let pages = (size / PAGE_BYTES).max(1.0);
+        let power = if is_sequential { self.sequential_exponent } else { 1.0 };
+        let part = |index: usize| {
+            let cache = &self.read_caches[index];
+            let next = self.read_caches.get(index + 1);
+            let here = next.map_or(1.0, |next| held(next.bytes, work).powf(power))
+                - held(cache.bytes, work).powf(power);
+            let pieces = 1.0 + self.pieces * (pages - 1.0) * (1.0 - here);
+            let fixed_s = pieces * cache.fixed_s.of_class(is_sequential);
+            here.max(0.0) * (fixed_s + size / cache.bytes_per_s.of_class(is_sequential))
+        };
+        (0..self.read_caches.len()).map(part).sum()
+    }
+
+    /// What a write costs storage, in the mean over those that find their pages dirty already and
+    /// those that do not.
+    fn write_beyond_s(&self, work: &Workload, is_sequential: bool) -> f64 {
+        let size = work.size_mean as f64;
+        let part = |index: usize| {
+            let cache = &self.write_caches[index];
+            let next = self.write_caches.get(index + 1);
+            let here = next.map_or(1.0, |next| held(next.bytes, work)) - held(cache.bytes, work);
+            let cost_s = cache.fixed_s.of_class(is_sequential)
+                + size / cache.bytes_per_s.of_class(is_sequential);
+            here.max(0.0) * cost_s
+        };
+        (0..self.write_caches.len()).map(part).sum()
+    }
+
+    /// Where the time of a request goes.
+    fn times(&self, work: &Workload) -> Times {
+        Times::of(&self.classes(work))
+    }
+
+    /// Seconds per request of one process, queueing included.
+    fn response_s(&self, times: &Times, process_num: f64) -> f64 {
+        let copy = times.copy_reads + times.copy_writes;
+        let wait = copy + times.reads + self.waited * times.writes;
+        let device = times.reads / self.read_parallel + times.writes / self.write_parallel;
+        let reads = times.reads / (times.reads + times.writes).max(f64::MIN_POSITIVE);
+        let device = device * (1.0 + 4.0 * self.interference * reads * (1.0 - reads));
+        let busiest = norm(copy / self.processors, device);
+        let alone = self.soft_max(wait, busiest);
+        let power = self.queueing;
+        let queue = (process_num.powf(power) - 1.0) * (busiest / alone).powf(power);
+        alone * (1.0 + queue).powf(1.0 / power)
+    }
+
+    /// The larger of what is waited for and what the busiest resource needs, with a soft corner.
+    fn soft_max(&self, wait: f64, busiest: f64) -> f64 {
+        let scale = self.softness * wait;
+        let over = (busiest - wait) / scale;
+        // ln(1 + e^x), without overflow.
+        wait + scale * if over > 30.0 { over } else { over.exp().ln_1p() }
+    }
+
+    /// Natural logarithm of the throughput in bytes per second.
+    pub(super) fn ln_throughput(&self, work: &Workload) -> f64 {
+        let num = f64::from(work.process_num);
+        (num * work.size_mean as f64 / self.response_s(&self.times(work), num)).ln()
+    }
+
+    /// Mean response times by class where one process has the system to itself, seconds. What the
+    /// storage's slowness adds beyond the wait of the requests themselves holds up writers.
+    pub(super) fn class_times_s(&self, work: &Workload) -> [f64; CLASSES] {
+        let classes = self.classes(work);
+        let times = Times::of(&classes);
+        let wait = times.copy_reads + times.copy_writes + times.reads + self.waited * times.writes;
+        let held_up = self.response_s(&times, 1.0) - wait;
+        let writes = (1.0 - work.read_frac).max(f64::MIN_POSITIVE);
+        classes.map(|class| {
+            let beyond = if class.is_read {
+                class.beyond
+            } else {
+                self.waited * class.beyond + held_up / writes
+            };
+            class.copy + beyond
+        })
+    }
+
+    /// Sizes that data touched is held against: one byte where copying is concerned, the cache that
+    /// reads find data in, the one that takes writes.
+    pub(super) fn scales_bytes(&self) -> [f64; 3] {
+        let first = |caches: &[Cache]| caches.first().map_or(1.0, |cache| cache.bytes);
+        let last = |caches: &[Cache]| caches.last().map_or(1.0, |cache| cache.bytes);
+        [1.0, last(&self.read_caches), first(&self.write_caches)]
+    }
+
+    /// What copying takes, requests of all classes together.
+    pub(super) fn copy_time_s(&self, work: &Workload) -> f64 {
+        let times = self.times(work);
+        times.copy_reads + times.copy_writes
+    }
+
+    /// Size of a cache that reads find data in.
+    pub(super) fn read_cache_bytes(&self, index: usize) -> f64 {
+        self.read_caches[index].bytes
+    }
+
+    /// Data that can be overwritten before storage is waited for.
+    pub(super) fn write_cache_bytes(&self) -> f64 {
+        self.write_caches.first().map_or(f64::INFINITY, |cache| cache.bytes)
+    }
+
+    /// What a read that misses a cache costs more than one that does not.
+    pub(super) fn miss_s(&self, index: usize, size_bytes: u64, is_sequential: bool) -> f64 {
+        self.read_caches[index].cost_s(size_bytes, is_sequential)
+    }
+
+    /// What storage takes for a write at random that finds no room in a cache.
+    pub(super) fn write_back_s(&self, index: usize, size_bytes: u64) -> f64 {
+        self.write_caches[index].cost_s(size_bytes, false)
+    }
+
+    /// How the throughput depends on each part of the time: minus d ln X / d ln part.
+    pub(super) fn elasticities(&self, work: &Workload) -> [f64; PARTS] {
+        const STEP: f64 = 1e-4;
+        let times = self.times(work);
+        let num = f64::from(work.process_num);
+        let base = self.response_s(&times, num).ln();
+        std::array::from_fn(|part| {
+            (self.response_s(&times.scaled(part, 1.0 + STEP), num).ln() - base) / STEP
+        })
+    }
+}
+
+/// Which part of the data touched a cache of this size holds.
+fn held(bytes: f64, work: &Workload) -> f64 {
+    (bytes / work.unique_bytes as f64).min(1.0)
+}
+
+fn norm(one: f64, other: f64) -> f64 {
+    let largest = one.max(other);
+    if largest <= 0.0 {
+        return 0.0;
+    }
+    let power = |x: f64| (x / largest).powi(RESOURCE_NORM);
+    largest * (power(one) + power(other)).powf(1.0 / f64::from(RESOURCE_NORM))
+}

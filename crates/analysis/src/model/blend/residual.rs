@@ -1,0 +1,194 @@
+//! What the law leaves unexplained, learnt by a Gaussian process.
+//!
+//! Each part of a request's time (copying for reads and for writes, reading from storage, writing
+//! back) is off by a smooth factor of its own. By how much a part's factor moves the throughput is
+//! its elasticity `e_c`, which the law knows; so the covariance of two workloads is
+//! `Σ_c e_c(x) e_c(y) a_c² k(x, y)`, and what is learnt about storage from one workload does not
+//! spoil another that is all in the cache. Noise between visits is blended in the same way.
+
+use ioscape_model::Workload;
+use ioscape_stats::gaussian_process::{GaussianProcess, matern52};
+use ioscape_stats::maximise::maximise;
+use nalgebra::DMatrix;
+
+use super::law::{Law, PARTS};
+use crate::model::Sample;
+
+/// Coordinates in which all factors are smooth.
+const FEATURES: usize = 4;
+/// Evaluations of the likelihood in search of the best lengths and amplitudes.
+const EVALUATIONS: usize = 400;
+/// What the hyperparameters are expected to be, as logarithms: mean and standard deviation.
+const EXPECTED: [(f64, f64); HYPERPARAMETERS] = [
+    // Amplitudes of the four parts.
+    (-2.5, 0.7),
+    (-2.0, 0.7),
+    (-2.0, 0.7),
+    (-1.5, 0.7),
+    // Lengths: request size, read and sequential fractions, processes ...
+    (1.0, 0.7),
+    (0.0, 0.7),
+    (0.0, 0.7),
+    (0.5, 0.7),
+    // ... and data touched, for copying, reading, writing back.
+    (0.5, 0.7),
+    (0.0, 0.7),
+    (-0.5, 0.7),
+    // Noise between visits: copying, reading, writing back.
+    (-3.3, 0.7),
+    (-3.0, 0.7),
+    (-2.3, 0.7),
+];
+const HYPERPARAMETERS: usize = PARTS + FEATURES + 2 * KINDS;
+/// Copying, reading, writing back.
+const KINDS: usize = 3;
+/// Which of these the parts of a request's time are.
+const KIND_OF: [usize; PARTS] = [0, 0, 1, 2];
+
+/// Amplitudes, lengths and noise.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Hyperparameters {
+    amplitudes: [f64; PARTS],
+    lengths: [f64; FEATURES],
+    unique_lengths: [f64; KINDS],
+    noise: [f64; KINDS],
+}
+
+impl Hyperparameters {
+    fn of(at: &[f64]) -> Self {
+        Self {
+            amplitudes: std::array::from_fn(|part| at[part].exp()),
+            lengths: std::array::from_fn(|feature| at[PARTS + feature].exp()),
+            unique_lengths: std::array::from_fn(|kind| at[PARTS + FEATURES + kind].exp()),
+            noise: std::array::from_fn(|kind| at[PARTS + FEATURES + KINDS + kind].exp()),
+        }
+    }
+}
+
+/// A workload as the process sees it.
+#[derive(Clone, Debug, PartialEq)]
+struct Place {
+    features: [f64; FEATURES],
+    /// Data touched over the cache that matters, as a logarithm.
+    unique: [f64; KINDS],
+    elasticities: [f64; PARTS],
+}
+
+impl Place {
+    fn of(law: &Law, work: &Workload) -> Self {
+        Self {
+            unique: law.scales_bytes().map(|scale| (work.unique_bytes as f64 / scale).ln()),
+            features: [
+                (work.size_mean as f64).ln(),
+                work.read_frac,
+                work.seq_frac,
+                f64::from(work.process_num).ln(),
+            ],
+            elasticities: law.elasticities(work),
+        }
+    }
+
+    fn covariance(&self, other: &Self, hyper: &Hyperparameters) -> f64 {
+        let square = |feature: usize| {
+            let apart = self.features[feature] - other.features[feature];
+            (apart / hyper.lengths[feature]).powi(2)
+        };
+        let common: f64 = (0..FEATURES).map(square).sum();
+        let correlation: [f64; KINDS] = std::array::from_fn(|kind| {
+            let apart = (self.unique[kind] - other.unique[kind]) / hyper.unique_lengths[kind];
+            matern52((common + apart * apart).sqrt())
+        });
+        let of = |part: usize| {
+            let amplitude = hyper.amplitudes[part].powi(2);
+            self.elasticities[part]
+                * other.elasticities[part]
+                * amplitude
+                * correlation[KIND_OF[part]]
+        };
+        (0..PARTS).map(of).sum()
+    }
+
+    /// Variance between two visits.
+    fn noise(&self, hyper: &Hyperparameters) -> f64 {
+        let of = |part: usize| (self.elasticities[part] * hyper.noise[KIND_OF[part]]).powi(2);
+        (0..PARTS).map(of).sum()
+    }
+}
+
+/// The learnt corrections.
+#[derive(Clone, Debug)]
+pub(super) struct Residual {
+    hyper: Hyperparameters,
+    places: Vec<Place>,
+    process: GaussianProcess,
+}
+
+impl Residual {
+    /// Learns from what the law misses the samples by; chooses the hyperparameters.
+    pub(super) fn learn(law: &Law, samples: &[Sample]) -> Option<Self> {
+        let places: Vec<Place> = samples.iter().map(|s| Place::of(law, &s.workload)).collect();
+        let missed = missed(law, samples);
+        let start: Vec<f64> = EXPECTED.iter().map(|(mean, _)| *mean).collect();
+        let likelihood = |at: &[f64]| {
+            let known: f64 =
+                at.iter().zip(EXPECTED).map(|(x, (mean, sd))| ((x - mean) / sd).powi(2)).sum();
+            let hyper = Hyperparameters::of(at);
+            process(&places, samples, &missed, &hyper)
+                .map_or(f64::NEG_INFINITY, |process| process.ln_marginal_likelihood())
+                - 0.5 * known
+        };
+        let best = maximise(likelihood, &start, 0.5, EVALUATIONS);
+        Self::with(law, samples, Hyperparameters::of(&best))
+    }
+
+    /// Learns from other samples, or under another law, with the hyperparameters kept.
+    pub(super) fn learn_again(&self, law: &Law, samples: &[Sample]) -> Option<Self> {
+        Self::with(law, samples, self.hyper.clone())
+    }
+
+    fn with(law: &Law, samples: &[Sample], hyper: Hyperparameters) -> Option<Self> {
+        let places: Vec<Place> = samples.iter().map(|s| Place::of(law, &s.workload)).collect();
+        let process = process(&places, samples, &missed(law, samples), &hyper)?;
+        Some(Self { hyper, places, process })
+    }
+
+    /// What to add to the law's logarithm, and the variance of that.
+    pub(super) fn correction(&self, law: &Law, work: &Workload) -> (f64, f64) {
+        let here = Place::of(law, work);
+        let cross: Vec<f64> =
+            self.places.iter().map(|place| place.covariance(&here, &self.hyper)).collect();
+        self.process.predict(&cross, here.covariance(&here, &self.hyper))
+    }
+
+    /// Variance between two visits to a workload.
+    pub(super) fn noise(&self, law: &Law, work: &Workload) -> f64 {
+        Place::of(law, work).noise(&self.hyper)
+    }
+}
+
+fn missed(law: &Law, samples: &[Sample]) -> Vec<f64> {
+    samples
+        .iter()
+        .map(|sample| sample.ln_throughput - law.ln_throughput(&sample.workload))
+        .collect()
+}
+
+fn process(
+    places: &[Place],
+    samples: &[Sample],
+    missed: &[f64],
+    hyper: &Hyperparameters,
+) -> Option<GaussianProcess> {
+    let mut kernel = DMatrix::zeros(places.len(), places.len());
+    for row in 0..places.len() {
+        for column in 0..=row {
+            kernel[(row, column)] = places[row].covariance(&places[column], hyper);
+        }
+    }
+    let noise: Vec<f64> = places
+        .iter()
+        .zip(samples)
+        .map(|(place, sample)| place.noise(hyper) / f64::from(sample.visits.max(1)))
+        .collect();
+    GaussianProcess::fit(&kernel, &noise, missed)
+}

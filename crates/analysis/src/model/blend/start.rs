@@ -1,0 +1,190 @@
+//! What is known of the law's parameters before it is fitted: names, where to start, how far they
+//! may go. Everything comes from the samples themselves, the borders and the description of the
+//! machine; nothing from what storage usually is.
+
+use ioscape_model::{Curve, Workload};
+use ioscape_stats::least_squares::Prior;
+
+use super::law::Shape;
+use crate::model::{Sample, Training};
+
+/// Two sizes closer than this factor are one cache.
+const SAME_CACHE: f64 = 1.4;
+/// Reads or writes count as such from this share on.
+const MOSTLY: f64 = 0.9;
+/// Clear of a border, by this factor.
+const CLEAR: f64 = 1.3;
+
+const COMMON_NAMES: [&str; super::law::COMMON] = [
+    "read_fixed_s",
+    "write_fixed_s",
+    "read_fixed_sequential_over_random_ln",
+    "write_fixed_sequential_over_random_ln",
+    "read_bytes_per_s",
+    "write_bytes_per_s",
+    "read_rate_sequential_over_random_ln",
+    "write_rate_sequential_over_random_ln",
+    "processor_cache_bytes",
+    "read_memory_cost",
+    "write_memory_cost",
+    "processors",
+    "sequential_hit_exponent",
+    "pieces_per_page",
+    "write_waited_logit",
+    "softness",
+    "read_parallel",
+    "write_parallel",
+    "interference",
+    "queueing_exponent",
+];
+
+const CACHE_NAMES: [&str; super::law::PER_CACHE] = [
+    "cache_bytes",
+    "beyond_fixed_s",
+    "beyond_fixed_sequential_over_random_ln",
+    "beyond_bytes_per_s",
+    "beyond_rate_sequential_over_random_ln",
+];
+
+/// Names of the parameters, in their order. Those that end in `_ln` or `_logit` are what they say;
+/// all others are fitted as logarithms and published as themselves.
+pub(super) fn names(shape: Shape) -> Vec<String> {
+    let mut names: Vec<String> = COMMON_NAMES.iter().map(|name| (*name).to_owned()).collect();
+    for (direction, count) in [("read", shape.read_caches), ("write", shape.write_caches)] {
+        for index in 1..=count {
+            names.extend(CACHE_NAMES.iter().map(|name| format!("{direction}_{name}_{index}")));
+        }
+    }
+    names
+}
+
+/// Sizes of the caches that the samples can tell something about, smallest first.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Caches {
+    pub(super) read: Vec<f64>,
+    pub(super) write: Vec<f64>,
+    /// Which of the latter are the page cache itself, where room has to be made for new pages.
+    pub(super) write_is_room: Vec<bool>,
+}
+
+impl Caches {
+    /// The borders found; for writes also where the kernel begins to hold writers up, and where
+    /// pages have to be made room for.
+    pub(super) fn of(training: &Training) -> Self {
+        let on = |curve: Curve| {
+            let matches = move |c: Curve| c == curve || c == Curve::Mixed;
+            training
+                .borders
+                .iter()
+                .filter(move |border| matches(border.curve))
+                .map(|border| border.unique_bytes.capacity)
+        };
+        let reach = training.samples.iter().map(|s| s.workload.unique_bytes as f64);
+        let reach = reach.fold(0.0, f64::max);
+        let read: Vec<f64> = on(Curve::Read).collect();
+        let mut write: Vec<(f64, bool)> = on(Curve::Write).map(|bytes| (bytes, false)).collect();
+        if !write.is_empty() {
+            let dirty_limit = training.host.dirty_limit_bytes as f64;
+            let room = read.iter().map(|bytes| (*bytes, true));
+            for (bytes, is_room) in std::iter::once((dirty_limit, false)).chain(room) {
+                let apart = |known: &(f64, bool)| {
+                    !(1.0 / SAME_CACHE..SAME_CACHE).contains(&(bytes / known.0))
+                };
+                let inside = bytes > 0.0 && bytes * CLEAR < reach;
+                if inside && write.iter().all(apart) {
+                    write.push((bytes, is_room));
+                }
+            }
+            write.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        let (write, write_is_room) = write.into_iter().unzip();
+        Self { read, write, write_is_room }
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        Shape { read_caches: self.read.len(), write_caches: self.write.len() }
+    }
+}
+
+/// Seconds per request of one process.
+fn seconds(sample: &Sample) -> f64 {
+    let work = &sample.workload;
+    f64::from(work.process_num) * work.size_mean as f64 / sample.ln_throughput.exp()
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// Fixed seconds and bytes per second of the requests of some samples: a rough guess.
+fn rough_cost(training: &Training, chosen: impl Fn(&Workload) -> bool) -> Option<(f64, f64)> {
+    let chosen = || training.samples.iter().filter(|sample| chosen(&sample.workload));
+    let fixed_s = median(chosen().map(|sample| seconds(sample) / 2.0).collect())?;
+    let rate = |sample: &Sample| 2.0 * sample.workload.size_mean as f64 / seconds(sample);
+    Some((fixed_s, median(chosen().map(rate).collect())?))
+}
+
+/// Where the parameters are expected, in the order of [`names`].
+pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
+    let known = |mean: f64, sd: f64| Prior { mean, sd };
+    let is_read = |work: &Workload| work.read_frac >= MOSTLY;
+    let is_write = |work: &Workload| work.read_frac <= 1.0 - MOSTLY;
+    let fastest = training.samples.iter().map(seconds).fold(f64::INFINITY, f64::min);
+    let highest = training.samples.iter().map(|s| s.ln_throughput.exp()).fold(1.0, f64::max);
+    let fixed_s = |is: &dyn Fn(&Workload) -> bool| {
+        let of = training.samples.iter().filter(|sample| is(&sample.workload));
+        of.map(seconds).fold(f64::INFINITY, f64::min)
+    };
+    let finite = |x: f64, instead: f64| if x.is_finite() { x } else { instead };
+    let (read_s, write_s) =
+        (finite(fixed_s(&is_read), fastest), finite(fixed_s(&is_write), fastest));
+    let host = &training.host;
+    let (processor_cache, memory_cost) = match host.llc_bytes {
+        Some(bytes) => (known((bytes as f64).ln() - 1.0, 1.5), known(0.5_f64.ln(), 1.0)),
+        None => (known((1e6_f64).ln(), 0.1), known(1e-3_f64.ln(), 0.5)),
+    };
+    let processors = f64::from(host.cpus.max(1));
+    let mut priors = vec![
+        known((read_s / 2.0).ln(), 1.5),
+        known((write_s / 2.0).ln(), 1.5),
+        known(0.0, 0.5),
+        known(0.0, 0.5),
+        known(highest.ln(), 1.5),
+        known((highest / 2.0).ln(), 1.5),
+        known(0.0, 0.3),
+        known(0.0, 0.3),
+        processor_cache,
+        memory_cost,
+        memory_cost,
+        known(processors.ln(), 0.5),
+        known(0.1, 0.5),
+        known(0.05_f64.ln(), 1.5),
+        known(0.0, 1.5),
+        known(0.1_f64.ln(), 0.5),
+        known(1.5_f64.ln(), 0.7),
+        known(0.0, 0.5),
+        known(0.05_f64.ln(), 1.0),
+        known(2.0_f64.ln(), 0.6),
+    ];
+    for (read, sizes) in [(true, &caches.read), (false, &caches.write)] {
+        for (index, size) in sizes.iter().enumerate() {
+            let until = sizes.get(index + 1).map_or(f64::INFINITY, |next| *next);
+            let beyond = |work: &Workload| {
+                let unique = work.unique_bytes as f64;
+                let direction = if read { is_read(work) } else { is_write(work) };
+                direction && unique > size * CLEAR && unique < until * CLEAR
+            };
+            let (fixed_s, rate) =
+                rough_cost(training, beyond).unwrap_or((10.0 * fastest, highest / 10.0));
+            priors.extend([
+                known(size.ln(), 0.05),
+                known(fixed_s.ln(), 2.0),
+                known(if read { -0.7 } else { 0.0 }, 1.0),
+                known(rate.ln(), 2.0),
+                known(0.0, 0.7),
+            ]);
+        }
+    }
+    priors
+}

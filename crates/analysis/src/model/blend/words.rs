@@ -1,0 +1,108 @@
+//! The parameters in words: what a request costs and where, with the error of each figure.
+
+use ioscape_model::Workload;
+use ioscape_model::units::{KIB, show_bytes, show_rate, show_seconds};
+
+use super::Blend;
+use super::law::Law;
+
+/// The request that costs are given for.
+const SIZE_BYTES: u64 = 16 * KIB;
+/// Figures whose relative error is larger are not told: the record does not know them.
+const ERROR_MAX: f64 = 1.0;
+
+/// A figure drawn from the parameters, with its relative standard error.
+struct Told {
+    value: f64,
+    error: f64,
+}
+
+impl Told {
+    fn is_known(&self) -> bool {
+        self.error < ERROR_MAX
+    }
+
+    fn seconds(&self) -> String {
+        format!("{} (±{:.0} %)", show_seconds(self.value), 100.0 * self.error)
+    }
+
+    fn rate(&self) -> String {
+        let rate = SIZE_BYTES as f64 / self.value;
+        format!("{} (±{:.0} %)", show_rate(rate), 100.0 * self.error)
+    }
+}
+
+impl Blend {
+    /// A figure and its relative error.
+    fn told(&self, figure: &dyn Fn(&Law) -> f64) -> Told {
+        let error = self.variance_of(&|law| figure(law).ln()).sqrt();
+        Told { value: figure(&self.law), error }
+    }
+
+    /// The parameters in sentences.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut said = vec![self.copying()];
+        for index in 0..self.shape.read_caches {
+            said.push(self.missing(index));
+        }
+        if let Some(sentence) = self.writing() {
+            said.push(sentence);
+        }
+        said
+    }
+
+    fn copying(&self) -> String {
+        let small = |read_frac| Workload {
+            unique_bytes: self.least_unique_bytes,
+            size_mean: SIZE_BYTES,
+            read_frac,
+            seq_frac: 0.0,
+            ..Workload::default()
+        };
+        let cost = |read_frac: f64| {
+            let work = small(read_frac);
+            self.told(&move |law| law.copy_time_s(&work))
+        };
+        let (read, write) = (cost(1.0), cost(0.0));
+        format!(
+            "A cached request of 16 KiB takes {} when it reads and {} when it writes; {} and {} \
+             for one process.",
+            read.seconds(),
+            write.seconds(),
+            read.rate(),
+            write.rate()
+        )
+    }
+
+    fn missing(&self, index: usize) -> String {
+        let capacity = self.told(&|law| law.read_cache_bytes(index));
+        let cost = |sequential| self.told(&move |law| law.miss_s(index, SIZE_BYTES, sequential));
+        let mut text = format!("Reads find {} in a cache", show_bytes(capacity.value));
+        for (sequential, name) in [(false, "random"), (true, "sequential")] {
+            let told = cost(sequential);
+            if told.is_known() {
+                let joint = if sequential { "," } else { ";" };
+                text += &format!(
+                    "{joint} a {name} 16 KiB read that misses it costs {}",
+                    told.seconds()
+                );
+            }
+        }
+        text + "."
+    }
+
+    fn writing(&self) -> Option<String> {
+        let absorbed = self.told(&|law| law.write_cache_bytes());
+        let index = self.shape.write_caches.checked_sub(1)?;
+        let beyond = self.told(&|law| law.write_back_s(index, SIZE_BYTES));
+        let mut text =
+            format!("Writes are absorbed until {} are dirty", show_bytes(absorbed.value));
+        if beyond.is_known() {
+            text += &format!(
+                "; far beyond, storage takes {} for a random 16 KiB write",
+                beyond.seconds()
+            );
+        }
+        Some(text + ".")
+    }
+}

@@ -1,0 +1,117 @@
+//! What models are fitted from.
+
+use ioscape_model::{
+    Border, ClassTotals, Classes, Estimate, Hints, Host, Point, Ranges, Record, Region, Role,
+    Workload,
+};
+
+use crate::estimate;
+
+/// Half of a 95 % interval over the standard error behind it.
+const SIGMAS_OF_95: f64 = 1.96;
+/// No measurement is better than this, whatever its interval says.
+const SD_MIN: f64 = 0.01;
+
+/// What was found about one workload, over all of its visits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// The workload.
+    pub workload: Workload,
+    /// Natural logarithm of its throughput in bytes per second: the mean over its visits.
+    pub ln_throughput: f64,
+    /// Standard error of that mean.
+    pub sd: f64,
+    /// How many visits it rests on.
+    pub visits: u32,
+    /// Whether it was chosen by the space-filling sequence, before anything was known.
+    pub is_space_filling: bool,
+    /// Requests by class, all visits together.
+    pub classes: Classes,
+    /// Share of the requested pages found resident, where known.
+    pub hit_fraction: Option<f64>,
+}
+
+/// What a record says about workloads, and what is known about the machine.
+#[derive(Clone, Debug)]
+pub struct Training {
+    /// One per workload.
+    pub samples: Vec<Sample>,
+    /// Borders, smallest first.
+    pub borders: Vec<Border>,
+    /// Regions, smallest first, with their focal vectors.
+    pub regions: Vec<Region>,
+    /// The machine.
+    pub host: Host,
+    /// What was known beforehand.
+    pub hints: Hints,
+    /// The box that was to be explored.
+    pub ranges: Ranges,
+}
+
+impl Training {
+    /// What a record holds; validation points are never fitted.
+    pub fn of(record: &Record) -> Self {
+        Self {
+            samples: samples(&record.points),
+            borders: record.borders.clone(),
+            regions: record.regions.clone(),
+            host: record.header.host.clone(),
+            hints: record.header.hints.clone(),
+            ranges: record.header.ranges,
+        }
+    }
+
+    /// The same with some of the samples only.
+    #[must_use]
+    pub fn keeping(&self, keep: impl Fn(usize) -> bool) -> Self {
+        let kept = self.samples.iter().enumerate().filter(|(index, _)| keep(*index));
+        Self { samples: kept.map(|(_, sample)| sample.clone()).collect(), ..self.clone() }
+    }
+}
+
+/// One sample per workload.
+pub fn samples(points: &[Point]) -> Vec<Sample> {
+    let fitted: Vec<Point> =
+        points.iter().filter(|point| point.role != Role::Validation).cloned().collect();
+    let (estimates, _) = estimate::pool(&fitted, 0);
+    let alive = estimates.iter().filter(|e| e.throughput_bytes_per_s.mean > 1.0);
+    alive.map(|estimate| sample(estimate, &fitted)).collect()
+}
+
+fn sample(estimate: &Estimate, points: &[Point]) -> Sample {
+    let of_workload = |point: &&Point| point.workload == estimate.workload;
+    let visits = || points.iter().filter(of_workload).filter(|p| p.role != Role::Canary);
+    let throughput = &estimate.throughput_bytes_per_s;
+    let half_width = (throughput.high / throughput.mean.max(f64::MIN_POSITIVE)).ln();
+    let first = Classes::default();
+    Sample {
+        workload: estimate.workload.clone(),
+        ln_throughput: throughput.mean.ln(),
+        sd: (half_width / SIGMAS_OF_95).max(SD_MIN),
+        visits: estimate.visits,
+        is_space_filling: visits().any(|point| point.role == Role::Calibration),
+        classes: visits().fold(first, |sum, point| plus(&sum, &point.classes)),
+        hit_fraction: estimate.hit_fraction,
+    }
+}
+
+fn plus(one: &Classes, other: &Classes) -> Classes {
+    let add = |a: &ClassTotals, b: &ClassTotals| {
+        let ops = a.ops + b.ops;
+        let weighted =
+            |x: f64, y: f64| (x * a.ops as f64 + y * b.ops as f64) / (ops as f64).max(1.0);
+        ClassTotals {
+            ops,
+            bytes: a.bytes + b.bytes,
+            mean_s: weighted(a.mean_s, b.mean_s),
+            p50_s: weighted(a.p50_s, b.p50_s),
+            p99_s: a.p99_s.max(b.p99_s),
+        }
+    };
+    Classes {
+        read_seq: add(&one.read_seq, &other.read_seq),
+        read_rand: add(&one.read_rand, &other.read_rand),
+        write_seq: add(&one.write_seq, &other.write_seq),
+        write_rand: add(&one.write_rand, &other.write_rand),
+    }
+}
