@@ -3,7 +3,7 @@
 //! The errors are those of Chen and Patterson (1994, section 9): |predicted/measured - 1|, as
 //! median and upper quantiles, once over all workloads and once without the bands around the
 //! borders that the record had declared before anything was drawn; and how far the workloads are
-//! from themselves when measured twice, which no model can be better than.
+//! from themselves when measured twice.
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use ioscape_engine::run_id::RunId;
 use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_engine::{Clock, EngineKind, FileRig, Rig, files, host, target};
 use ioscape_model::units::{show_bytes, three_digits};
-use ioscape_model::{Code, Host, Ranges, Severity, Target, Warning};
+use ioscape_model::{Code, Header, Host, Ranges, Severity, Target, Warning};
 
 use crate::args::Common;
 use crate::exit::usage;
@@ -67,6 +67,15 @@ pub(crate) fn open(request: &Request<'_>) -> anyhow::Result<Bench> {
     }
 }
 
+/// Opens the target of a record again. Of a simulated device the record's own description counts,
+/// whatever became of the file or the preset.
+pub(crate) fn reopen(request: &Request<'_>, recorded: &Header) -> anyhow::Result<Bench> {
+    match &recorded.target.sim {
+        Some(description) => Ok(on_sim(request, SimSpec::from_toml(description)?)),
+        None => open_directory(request),
+    }
+}
+
 fn open_sim(request: &Request<'_>, name: &str) -> anyhow::Result<Bench> {
     if request.common.memory_limit.is_some() || request.common.dirty_limit.is_some() {
         return Err(usage("a simulated device has its own caches: leave the limits out"));
@@ -78,6 +87,10 @@ fn open_sim(request: &Request<'_>, name: &str) -> anyhow::Result<Bench> {
     } else {
         SimSpec::preset(name)?
     };
+    Ok(on_sim(request, spec))
+}
+
+fn on_sim(request: &Request<'_>, spec: SimSpec) -> Bench {
     let target = Target {
         path: request.target.to_owned(),
         kind: "sim".to_owned(),
@@ -88,7 +101,7 @@ fn open_sim(request: &Request<'_>, name: &str) -> anyhow::Result<Bench> {
     let host = Host { cpu_model: "simulated".to_owned(), ..Host::default() };
     let ranges = spec.ranges();
     let rig = SimRig::new(spec, request.seed);
-    Ok(Bench {
+    Bench {
         rig: Box::new(rig),
         _memory_limit: None,
         _dirty_limit: None,
@@ -97,7 +110,7 @@ fn open_sim(request: &Request<'_>, name: &str) -> anyhow::Result<Bench> {
         sim_ranges: Some(ranges),
         warnings: vec![],
         writes_max_bytes: None,
-    })
+    }
 }
 
 fn open_directory(request: &Request<'_>) -> anyhow::Result<Bench> {

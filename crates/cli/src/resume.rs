@@ -28,8 +28,14 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
     let record = journal::open(path)?;
     let header = record.header.clone();
     let shown = path.display();
-    if header.method == Method::Measure {
-        return Err(usage(format!("{shown} holds a single measurement: measure again instead")));
+    match header.method {
+        Method::Measure => {
+            return Err(usage(format!("{shown} holds a single measurement: measure again instead")));
+        }
+        Method::Validate => {
+            return Err(usage(format!("{shown} holds a validation: validate again instead")));
+        }
+        _ => {}
     }
     let given =
         args.target.as_deref().map(|t| std::fs::canonicalize(t).unwrap_or_else(|_| t.into()));

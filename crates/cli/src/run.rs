@@ -22,6 +22,7 @@ use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
 use crate::progress::Progress;
+use crate::report;
 use crate::resume;
 use crate::{answer, say, signal_or};
 
@@ -45,7 +46,7 @@ fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<
     let out = args.out.clone().unwrap_or_else(default_record);
     if !args.dry_run {
         refuse_existing(&out)?;
-        check_report(args, &out)?;
+        report::check(args.report.as_deref(), &out, report::Earlier::Kept)?;
     }
     let probe_max_bytes = args.max_written.unwrap_or(u64::MAX) / 8;
     let request = Request {
@@ -103,7 +104,7 @@ struct Course<'a> {
 
 fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let resumption = resume::open(path, args)?;
-    check_report(args, path)?;
+    report::check(args.report.as_deref(), path, report::Earlier::Replaced)?;
     let header = &resumption.header;
     let request = Request {
         target: &header.target.path,
@@ -189,37 +190,8 @@ fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<E
     }
 }
 
-/// Where the report goes; none where `none` was asked for.
-fn report_path(args: &RunArgs, record: &Path) -> Option<PathBuf> {
-    match &args.report {
-        Some(file) if file.as_os_str() == "none" => None,
-        Some(file) => Some(file.clone()),
-        None => Some(record.with_extension("html")),
-    }
-}
-
-/// Before ten minutes are spent: the report must not land on the record, on a file that is not
-/// ours to replace, or nowhere.
-fn check_report(args: &RunArgs, record: &Path) -> anyhow::Result<()> {
-    let Some(report) = report_path(args, record) else { return Ok(()) };
-    if report == record {
-        return Err(usage(format!(
-            "{} is the record: name another file by --report, or end --out in .jsonl",
-            report.display()
-        )));
-    }
-    if args.resume.is_none() && report.exists() {
-        return Err(usage(format!("{} exists: choose another --report", report.display())));
-    }
-    let parent = report.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if parent.is_some_and(|parent| !parent.is_dir()) {
-        return Err(usage(format!("{}: there is no such directory", report.display())));
-    }
-    Ok(())
-}
-
 fn write_report(args: &RunArgs, path: &Path, record: &Record) -> anyhow::Result<Option<PathBuf>> {
-    let Some(report) = report_path(args, path) else { return Ok(None) };
+    let Some(report) = report::path(args.report.as_deref(), path) else { return Ok(None) };
     fs::write(&report, ioscape_report::html(record))
         .with_context(|| format!("cannot write the report {}", report.display()))?;
     Ok(Some(report))

@@ -164,32 +164,37 @@ pub fn forecast(record: &Record, works: &[Workload]) -> Forecast {
         of_map.iter().copied().filter(|point| point.role == Role::Calibration).collect();
     // Space-filling points are drawn much like these workloads.
     let alike = if filling.len() >= VISITS_MIN { filling } else { of_map };
-    let mean = |figure: &dyn Fn(&Point) -> f64| {
-        alike.iter().map(|point| figure(point)).sum::<f64>() / (alike.len() as f64).max(1.0)
-    };
+    let visit_s = alike.iter().map(|point| point.elapsed_s - point.spent_s.layout).sum::<f64>()
+        / (alike.len() as f64).max(1.0);
     let visits = works.len() as f64 * f64::from(ROUNDS);
-    let layout_bytes = files_bytes(works) as f64;
+    let layout_bytes = files_bytes(works.iter()) as f64;
     let layout_s = record.header.hints.layout_bytes_per_s.map_or(0.0, |rate| layout_bytes / rate);
-    let visit_s = mean(&|point| point.elapsed_s - point.spent_s.layout);
-    let written_bytes = mean(&|point| {
-        let classes = &point.classes;
-        let running_s = point.spent_s.settling + point.spent_s.measuring;
-        let asked_bytes = (classes.write_seq.bytes + classes.write_rand.bytes) as f64
-            * (running_s / point.spent_s.measuring.max(f64::MIN_POSITIVE)).clamp(1.0, 10.0);
-        asked_bytes * (1.0 - point.write_absorbed_fraction.unwrap_or(0.0))
-    });
     Forecast {
         points: visits as u64,
         elapsed_s: layout_s + visits * visit_s,
-        written_bytes: (layout_bytes + visits * written_bytes) as u64,
+        written_bytes: (layout_bytes + visits * written_bytes_per_visit(record)) as u64,
     }
 }
 
+fn written_bytes_per_visit(record: &Record) -> f64 {
+    // A record that ends with a kill knows only what the windows of its visits wrote.
+    let of_windows = |point: &Point| {
+        let bytes = (point.classes.write_seq.bytes + point.classes.write_rand.bytes) as f64;
+        bytes * (1.0 - point.write_absorbed_fraction.unwrap_or(0.0))
+    };
+    let laid_out = files_bytes(record.points.iter().map(|point| &point.workload));
+    let written_bytes = match &record.end {
+        Some(end) => end.written_bytes.saturating_sub(laid_out) as f64,
+        None => record.points.iter().map(of_windows).sum(),
+    };
+    written_bytes / (record.points.len() as f64).max(1.0)
+}
+
 /// All test files together: file k serves every workload of more than k processes.
-fn files_bytes(works: &[Workload]) -> u64 {
-    let most = works.iter().map(|work| work.process_num).max().unwrap_or(0);
+fn files_bytes<'a>(works: impl Iterator<Item = &'a Workload> + Clone) -> u64 {
+    let most = works.clone().map(|work| work.process_num).max().unwrap_or(0);
     let file = |k: u32| {
-        let served = works.iter().filter(|work| work.process_num > k);
+        let served = works.clone().filter(|work| work.process_num > k);
         served.map(Workload::share_bytes).max().unwrap_or(0)
     };
     (0..most).map(file).sum()

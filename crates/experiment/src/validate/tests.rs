@@ -43,7 +43,7 @@ proptest! {
         seed: u64, reach_mib in 32_u64..4096, room_mib in 64_u64..8192, processes in 1_u64..9,
     ) {
         let works = space(reach_mib * MIB, room_mib * MIB, processes).draw(seed, 60).unwrap();
-        prop_assert!(files_bytes(&works) <= room_mib * MIB);
+        prop_assert!(files_bytes(works.iter()) <= room_mib * MIB);
     }
 
     #[test]
@@ -157,11 +157,24 @@ fn the_forecast_takes_visits_to_cost_what_they_did() {
         canary.elapsed_s = 100.0;
         record.points.push(canary);
     }
-    record.header.hints.layout_bytes_per_s = Some(files_bytes(&works) as f64 / 7.0);
+    record.header.hints.layout_bytes_per_s = Some(files_bytes(works.iter()) as f64 / 7.0);
     let forecast = forecast(&record, &works);
     assert_eq!(forecast.points, 20);
     assert!((forecast.elapsed_s - (7.0 + 20.0 * 3.0)).abs() < 1e-6, "{forecast:?}");
-    assert_eq!(forecast.written_bytes, files_bytes(&works));
+    assert_eq!(forecast.written_bytes, files_bytes(works.iter()));
+    // 40 visits, canaries too, wrote 40 MB beyond what was laid out: 1 MB each.
+    let laid_out = files_bytes(record.points.iter().map(|point| &point.workload));
+    record.end = Some(ioscape_model::End {
+        reason: ioscape_model::EndReason::Complete,
+        points: 40,
+        elapsed_s: 0.0,
+        spent_s: ioscape_model::Spent::default(),
+        read_bytes: 0,
+        written_bytes: laid_out + 40_000_000,
+        forecast: None,
+    });
+    let written_bytes = super::forecast(&record, &works).written_bytes;
+    assert_eq!(written_bytes, files_bytes(works.iter()) + 20_000_000);
 }
 
 #[test]

@@ -4,3 +4,4 @@
 mod fixture;
 mod page;
 mod summary;
+mod validation;

@@ -1,0 +1,296 @@
+//! `ioscape validate`: measures random workloads on a record's target and compares them with what
+//! the record predicts (Chen and Patterson 1994, Figs 12 to 15).
+//!
+//! The order is what makes it a test: the seed is in the new record before anything is measured,
+//! every visit is there before a model is fitted, and nothing is taken out afterwards.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use ioscape_analysis::model::Training;
+use ioscape_analysis::predict::Predictor;
+use ioscape_analysis::validate as score;
+use ioscape_engine::{Clock, EngineKind, RunId};
+use ioscape_experiment::explore::{self, Earlier, Outcome, explore};
+use ioscape_experiment::validate::{self as drawing, Space, ValidationPlan};
+use ioscape_model::line::FORMAT_VERSION;
+use ioscape_model::units::{show_bytes, show_percent, show_seconds};
+use ioscape_model::{
+    EndReason, Header, Host, Limits, Line, Method, Record, Rules, Target, Validation, Workload,
+};
+use ioscape_report::ValidationPage;
+
+use crate::args::{Common, ValidateArgs};
+use crate::bench::{self, Bench, Earnest, Request};
+use crate::exit::{Exit, usage};
+use crate::interrupt::Interrupt;
+use crate::journal::{self, Journal};
+use crate::progress::Progress;
+use crate::report;
+use crate::run::{command_line, drawn_seed, now_text, refuse_existing, tool};
+use crate::{answer, say, signal_or};
+
+/// The dirty limit in bytes follows the free memory where it was set as a share of it: further
+/// apart than this factor, write-back begins elsewhere than it did.
+const DIRTY_LIMIT_RATIO_MAX: f64 = 1.25;
+
+/// Measures, fits, compares, prints.
+pub(crate) fn validate(args: &ValidateArgs, clock: Clock) -> anyhow::Result<Exit> {
+    let interrupt = Interrupt::catch()?;
+    let outcome = validate_record(args, clock, &interrupt);
+    interrupt.settle(outcome)
+}
+
+fn validate_record(
+    args: &ValidateArgs,
+    clock: Clock,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Exit> {
+    let record = journal::open(&args.record)?;
+    if let Some(why) = refusal(&record) {
+        return Err(usage(format!("{} {why}", args.record.display())));
+    }
+    let started = now_text();
+    let out = args.out.clone().unwrap_or_else(|| default_record(&started));
+    refuse_existing(&out)?;
+    report::check(args.report.as_deref(), &out, report::Earlier::Kept)?;
+    let run = RunId::random()?;
+    let seed = args.seed.unwrap_or_else(drawn_seed);
+    let common = limits_of(&record.header, args);
+    let request = Request {
+        target: &record.header.target.path,
+        run: &run,
+        engine: EngineKind::Psync,
+        seed: drawing::visits_seed(seed),
+        common: &common,
+        // How fast laying out is stands in the record.
+        earnest: Earnest::Measure { probe_max_bytes: 0 },
+        clock,
+        interrupt,
+    };
+    let bench = bench::reopen(&request, &record.header)?;
+    if let Some(difference) = difference(&record.header, &bench.target, &bench.host) {
+        let shown = args.record.display();
+        return Err(usage(format!("{shown} was made on another system: {difference}")));
+    }
+    let space = Space::of(&record, bench.rig.hints().room_bytes);
+    let works = space.draw(seed, args.workloads as usize).map_err(|e| usage(e.to_string()))?;
+    let header = Header {
+        start_time: started,
+        ranges: space.ranges(),
+        forecast: Some(drawing::forecast(&record, &works)),
+        ..header(&record.header, &bench, &run, seed)
+    };
+    if !args.quiet {
+        announce(&header, works.len());
+    }
+    let mut journal = Journal::create(&out)?;
+    let outcome = measure(args, &header, &works, bench, &mut journal, interrupt)?;
+    finish(args, &record, &out, &outcome, interrupt)
+}
+
+/// Why a record cannot be validated, where it cannot.
+fn refusal(record: &Record) -> Option<&'static str> {
+    match record.header.method {
+        Method::Measure => Some("holds a single measurement: validate a record of `ioscape run`"),
+        Method::Validate => Some("holds a validation: validate a record of `ioscape run`"),
+        _ if record.map.is_none() => {
+            Some("holds no map: go on with it by `ioscape run --resume` first")
+        }
+        _ => None,
+    }
+}
+
+/// The limits that the run had set are put in force again; those it found have to be there.
+fn limits_of(recorded: &Header, args: &ValidateArgs) -> Common {
+    Common {
+        json: args.json,
+        quiet: args.quiet,
+        seed: args.seed,
+        memory_limit: recorded.host.memory_limit_set_bytes,
+        dirty_limit: recorded.host.dirty_limit_set_bytes,
+    }
+}
+
+/// In what the system is another one than the record's; predictions say nothing about that one.
+fn difference(recorded: &Header, target: &Target, host: &Host) -> Option<String> {
+    let (then, now) = (&recorded.target, target);
+    if then.path != now.path {
+        return Some(format!("its target was {}, not {}", then.path, now.path));
+    }
+    if then.filesystem != now.filesystem {
+        let (was, is) = (&then.filesystem, &now.filesystem);
+        return Some(format!("{} was {was} and is {is} now", then.path));
+    }
+    let (then, now) = (&recorded.host, host);
+    let limit = |bytes: Option<u64>| {
+        bytes.map_or_else(|| "none".to_owned(), |bytes| show_bytes(bytes as f64))
+    };
+    if then.memory_limit_bytes != now.memory_limit_bytes {
+        let (was, is) = (limit(then.memory_limit_bytes), limit(now.memory_limit_bytes));
+        return Some(format!(
+            "the memory limit was {was} and is {is} now; run in a control group like the record's"
+        ));
+    }
+    let (was, is) = (then.dirty_limit_bytes as f64, now.dirty_limit_bytes as f64);
+    if was.max(is) > was.min(is) * DIRTY_LIMIT_RATIO_MAX {
+        let (was, is) = (show_bytes(was), show_bytes(is));
+        return Some(format!(
+            "the dirty limit was {was} and is {is} now; set vm.dirty_bytes as it was"
+        ));
+    }
+    None
+}
+
+fn header(recorded: &Header, bench: &Bench, run: &RunId, seed: u64) -> Header {
+    Header {
+        format_version: FORMAT_VERSION,
+        tool: tool(),
+        run_id: run.as_str().to_owned(),
+        command_line: command_line(),
+        seed,
+        start_time: String::new(),
+        host: bench.host.clone(),
+        target: bench.target.clone(),
+        method: Method::Validate,
+        rules: Rules::brief(),
+        ranges: recorded.ranges,
+        budget_s: 0.0,
+        limits: Limits { writes_max_bytes: recorded.limits.writes_max_bytes, ..Limits::default() },
+        hints: bench.rig.hints(),
+        forecast: None,
+    }
+}
+
+fn announce(header: &Header, workloads: usize) {
+    let target = &header.target;
+    say(&format!(
+        "{} ({}): {workloads} random workloads, each twice, seed {}",
+        target.path, target.filesystem, header.seed
+    ));
+    if let Some(forecast) = &header.forecast {
+        say(&format!(
+            "forecast: about {}, {} written",
+            show_seconds(forecast.elapsed_s),
+            show_bytes(forecast.written_bytes as f64)
+        ));
+    }
+}
+
+fn measure(
+    args: &ValidateArgs,
+    header: &Header,
+    works: &[Workload],
+    mut bench: Bench,
+    journal: &mut Journal,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome> {
+    journal.write(&Line::Header(header.clone())).context("cannot write the record")?;
+    for warning in &bench.warnings {
+        journal.write(&Line::Warning(warning.clone())).context("cannot write the record")?;
+    }
+    let expected_s = header.forecast.map_or(f64::INFINITY, |forecast| forecast.elapsed_s);
+    let mut progress = Progress::new(expected_s, args.quiet);
+    let outcome = explore(
+        explore::Run {
+            rig: &mut *bench.rig,
+            plan: &mut ValidationPlan::new(works, header.seed),
+            header,
+            // Half of a validation is none: it ends when all is measured, or is interrupted.
+            budget_s: f64::INFINITY,
+            interrupt: &interrupt.flag(),
+            journal: &mut |line| journal.write(line),
+            on_event: &mut |event| progress.show(&event),
+        },
+        Earlier { warnings: bench.warnings.clone(), ..Earlier::default() },
+    );
+    progress.end();
+    drop(bench); // test files and limits go before anything is said
+    Ok(outcome?)
+}
+
+fn finish(
+    args: &ValidateArgs,
+    record: &Record,
+    out: &Path,
+    outcome: &Outcome,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Exit> {
+    let trial = journal::open(out)?;
+    let validation = scored(args, record, &trial)?;
+    let page =
+        ValidationPage { record, trial: &trial, validation: &validation, single_points: &[] };
+    let report = report::path(args.report.as_deref(), out);
+    if let Some(report) = &report {
+        fs::write(report, ioscape_report::validation_html(&page))
+            .with_context(|| format!("cannot write the report {}", report.display()))?;
+    }
+    if args.json {
+        answer(&serde_json::to_string_pretty(&validation)?);
+    } else if !args.quiet {
+        let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        answer(&ioscape_report::validation_text(&page, report::WIDTH, color));
+        say(&format!("record  {}", out.display()));
+        if let Some(report) = &report {
+            say(&format!("report  {}", report.display()));
+        }
+    }
+    if let Some(failure) = &outcome.failure {
+        say(&format!("ioscape: it ended early: {failure}; what was measured twice is scored"));
+        return Ok(Exit::Failed);
+    }
+    let exit = verdict(args, &validation);
+    match outcome.end.reason {
+        EndReason::Interrupted => Ok(signal_or(interrupt, exit)),
+        _ => Ok(exit),
+    }
+}
+
+/// Fits the models, now that all is measured, and holds them against it.
+fn scored(args: &ValidateArgs, record: &Record, trial: &Record) -> anyhow::Result<Validation> {
+    let shown = args.record.display();
+    let predictor = Predictor::fit(Training::of(record))
+        .map_err(|error| usage(format!("{shown}: {error}; what was measured is kept")))?;
+    let answer = |work: &Workload| score::answers(&predictor, work);
+    let points = score::points(&trial.points, &record.borders, answer);
+    let about = score::Trial {
+        record: shown.to_string(),
+        seed: trial.header.seed,
+        workloads: u64::from(args.workloads),
+    };
+    Ok(score::validation(about, points))
+}
+
+/// The error counts only where a tolerance was asked for.
+fn verdict(args: &ValidateArgs, validation: &Validation) -> Exit {
+    let Some(asked) = args.tolerance else { return Exit::Fine };
+    let reached = validation.models.get(score::BLEND).map(|errors| errors.median);
+    match reached {
+        Some(median) if median <= asked => Exit::Fine,
+        _ => {
+            let reached = reached.map_or_else(|| "unknown".to_owned(), show_percent);
+            let asked = show_percent(asked);
+            say(&format!("ioscape: the median error is {reached}, not within {asked}"));
+            Exit::NotWithin
+        }
+    }
+}
+
+/// `ioscape-validate-20261120T131618Z.jsonl`.
+fn default_record(started: &str) -> PathBuf {
+    let stamp: String = started.chars().filter(|c| !matches!(c, '-' | ':')).collect();
+    format!("ioscape-validate-{stamp}.jsonl").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_record_is_named_after_the_time() {
+        let name = default_record("2026-11-20T13:16:18Z");
+        assert_eq!(name, Path::new("ioscape-validate-20261120T131618Z.jsonl"));
+    }
+}

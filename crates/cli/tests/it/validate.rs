@@ -1,0 +1,233 @@
+//! Predictions held against measurements, on simulated devices and on a real directory.
+
+use std::collections::BTreeSet;
+use std::process::{Child, Stdio};
+
+use ioscape_model::{EndReason, Method, Role};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::workdir::{Workdir, record};
+
+/// Maps a simulated device.
+fn mapped(work: &Workdir, device: &str) {
+    let run = ["run", device, "--out", "r.jsonl", "--report", "none", "--seed", "3", "--quiet"];
+    work.stdout(&run);
+}
+
+fn error_of(json: &Value, model: &str, figure: &str) -> f64 {
+    json["models"][model][figure].as_f64().unwrap()
+}
+
+#[test]
+fn a_simulated_device_is_validated_from_end_to_end() {
+    let work = Workdir::new();
+    mapped(&work, "sim:hdd");
+    let before = std::fs::read(work.path("r.jsonl")).unwrap();
+    let json = work.json(&[
+        "validate",
+        "r.jsonl",
+        "--workloads",
+        "20",
+        "--seed",
+        "5",
+        "--out",
+        "v.jsonl",
+        "--json",
+        "--quiet",
+    ]);
+    assert_eq!(
+        (&json["seed"], &json["workloads"], &json["record"]),
+        (&5.into(), &20.into(), &"r.jsonl".into())
+    );
+    for point in json["points"].as_array().unwrap() {
+        assert_eq!(point["measured_bytes_per_s"].as_array().unwrap().len(), 2);
+        let blend = &point["predicted_bytes_per_s"]["blend"];
+        let [low, value, high] = ["low", "value", "high"].map(|end| blend[end].as_f64().unwrap());
+        assert!(0.0 < low && low < value && value < high, "{blend}");
+    }
+    assert_eq!(json["points"].as_array().unwrap().len(), 20);
+    let [median, p75, p90] =
+        ["median", "p75", "p90"].map(|figure| error_of(&json, "blend", figure));
+    assert!(0.0 < median && median <= p75 && p75 <= p90, "{median} {p75} {p90}");
+    assert!(json["models"]["blend"]["coverage"].as_f64().unwrap() > 0.5);
+    assert!(json["repeatability"]["median"].as_f64().unwrap() > 0.0);
+
+    let trial = record(&work.path("v.jsonl"));
+    assert_eq!((trial.header.method, trial.header.seed), (Method::Validate, 5));
+    assert!(trial.header.forecast.unwrap().elapsed_s > 0.0);
+    let visits: Vec<_> = trial.points.iter().filter(|p| p.role == Role::Validation).collect();
+    let rounds: Vec<u32> = visits.iter().map(|visit| visit.round).collect();
+    assert_eq!(rounds, [vec![0; 20], vec![1; 20]].concat(), "interleaved rounds");
+    let seeds: BTreeSet<u64> = visits.iter().map(|visit| visit.seed).collect();
+    assert_eq!(seeds.len(), 40, "requests of its own for every visit");
+    assert_eq!(trial.estimates.len(), 20);
+    assert_eq!(trial.end.unwrap().reason, EndReason::Complete);
+    assert!(!trial.map.unwrap().provisional);
+
+    let page = std::fs::read_to_string(work.path("v.html")).unwrap();
+    assert!(page.contains("id=\"charts\"") && page.trim_end().ends_with("</html>"));
+    assert_eq!(before, std::fs::read(work.path("r.jsonl")).unwrap(), "the record is only read");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_validation_and_the_terminal_says_it() {
+    let work = Workdir::new();
+    mapped(&work, "sim:sparcstation-1plus");
+    let validate = |out: &str, seed: &str| {
+        work.stdout(&[
+            "validate",
+            "r.jsonl",
+            "--workloads",
+            "12",
+            "--seed",
+            seed,
+            "--out",
+            out,
+            "--report",
+            "none",
+        ])
+    };
+    let (one, other) = (validate("a.jsonl", "7"), validate("b.jsonl", "7"));
+    assert_eq!(one, other);
+    let points = |name: &str| record(&work.path(name)).points;
+    assert_eq!(points("a.jsonl"), points("b.jsonl"));
+    assert_ne!(one, validate("c.jsonl", "8"));
+    for part in ["12 random workloads, each measured twice, seed 7", "blend", "repeatability"] {
+        assert!(one.contains(part), "{part}: {one}");
+    }
+    assert!(one.lines().all(|line| line.chars().count() <= 80), "{one}");
+    assert!(!work.path("a.html").exists());
+}
+
+#[test]
+fn a_tolerance_that_is_missed_is_exit_code_1() {
+    let work = Workdir::new();
+    mapped(&work, "sim:hdd");
+    let run = |tolerance: &str, out: &str| {
+        work.output(&[
+            "validate",
+            "r.jsonl",
+            "--workloads",
+            "10",
+            "--seed",
+            "1",
+            "--tolerance",
+            tolerance,
+            "--out",
+            out,
+            "--report",
+            "none",
+            "--quiet",
+        ])
+    };
+    let missed = run("0.001%", "a.jsonl");
+    assert_eq!(missed.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&missed.stderr).contains("not within 0.0 %"));
+    assert_eq!(run("99%", "b.jsonl").status.code(), Some(0));
+}
+
+#[test]
+fn what_is_no_map_or_exists_already_is_refused() {
+    let work = Workdir::new();
+    mapped(&work, "sim:hdd");
+    work.stdout(&["measure", "sim:hdd", "--rounds", "1", "--out", "m.jsonl"]);
+    let validate =
+        ["validate", "r.jsonl", "--workloads", "2", "--out", "v.jsonl", "--report", "none", "-q"];
+    work.stdout(&validate);
+    std::fs::write(work.path("mine.html"), "precious").unwrap();
+    for (arguments, part) in [
+        (validate.as_slice(), "v.jsonl exists"),
+        (&["validate", "r.jsonl", "--out", "mine.jsonl"], "mine.html exists"),
+        (&["validate", "m.jsonl"], "holds a single measurement"),
+        (&["validate", "v.jsonl"], "holds a validation"),
+        (&["run", "--resume", "v.jsonl"], "holds a validation"),
+        (&["validate", "missing.jsonl"], "missing.jsonl"),
+    ] {
+        let line = work.refusal(arguments);
+        assert!(line.contains(part), "{arguments:?}: {line}");
+        assert_eq!(line.trim_end().lines().count(), 1, "{line}");
+    }
+    assert_eq!(std::fs::read_to_string(work.path("mine.html")).unwrap(), "precious");
+    assert!(!work.path("mine.jsonl").exists());
+}
+
+/// The record of a simulated map that claims to have been made in the real directory, with room
+/// for small files only, so that validating it takes seconds; `change` makes it another system's.
+fn claimed(work: &Workdir, name: &str, change: impl Fn(&mut Value)) {
+    if !work.path("m.jsonl").exists() {
+        mapped(work, "sim:hdd");
+        let measure = ["measure", "target", "--unique-bytes", "8M", "--rounds", "1"];
+        work.stdout(&[&measure[..], &["--out", "m.jsonl"]].concat());
+    }
+    let text = |name: &str| std::fs::read_to_string(work.path(name)).unwrap();
+    let header =
+        |text: &str| -> Value { serde_json::from_str(text.lines().next().unwrap()).unwrap() };
+    let (simulated, real) = (text("r.jsonl"), header(&text("m.jsonl")));
+    let mut claimed = header(&simulated);
+    claimed["host"] = real["host"].clone();
+    claimed["target"] = real["target"].clone();
+    claimed["hints"]["room_bytes"] = (48 << 20).into();
+    change(&mut claimed);
+    let rest: Vec<&str> = simulated.lines().skip(1).collect();
+    std::fs::write(work.path(name), format!("{claimed}\n{}\n", rest.join("\n"))).unwrap();
+}
+
+#[test]
+fn another_system_than_the_record_s_is_refused() {
+    let work = Workdir::alone();
+    let other = work.path("other");
+    std::fs::create_dir(&other).unwrap();
+    std::os::unix::fs::symlink(&other, work.path("moved")).unwrap();
+    let moved = work.path("moved").to_str().unwrap().to_owned();
+    let changes: [(&str, &dyn Fn(&mut Value)); 5] = [
+        ("its target was", &|header| header["target"]["path"] = moved.clone().into()),
+        ("was minixfs and is", &|header| header["target"]["filesystem"] = "minixfs".into()),
+        ("the memory limit was", &|header| header["host"]["memory_limit_bytes"] = 77.into()),
+        ("the dirty limit was", &|header| header["host"]["dirty_limit_bytes"] = 4096.into()),
+        ("/nowhere", &|header| header["target"]["path"] = "/nowhere".into()),
+    ];
+    for (part, change) in changes {
+        claimed(&work, "claimed.jsonl", change);
+        let line = work.refusal(&["validate", "claimed.jsonl", "--out", "v.jsonl"]);
+        assert!(line.contains(part), "{part}: {line}");
+        assert_eq!(line.trim_end().lines().count(), 1, "{line}");
+        assert!(!work.path("v.jsonl").exists(), "{part}");
+        assert!(work.left_behind().is_empty(), "{part}");
+    }
+}
+
+#[test]
+fn an_interrupted_validation_scores_what_was_measured_twice() {
+    let work = Workdir::alone();
+    claimed(&work, "claimed.jsonl", |_| {});
+    let validate = ["validate", "claimed.jsonl", "--workloads", "4", "--out", "v.jsonl"];
+    let mut child =
+        work.command(&validate).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for_second_round(&work, &mut child);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(
+        said.contains("It was interrupted") && said.contains("of 4 random workloads"),
+        "{said}"
+    );
+    assert!(said.contains("blend"), "{said}");
+    let trial = record(&work.path("v.jsonl"));
+    assert_eq!(trial.end.unwrap().reason, EndReason::Interrupted);
+    assert!(work.path("v.html").exists());
+    assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
+}
+
+fn wait_for_second_round(work: &Workdir, child: &mut Child) {
+    let clock = ioscape_engine::Clock::start();
+    loop {
+        let text = std::fs::read_to_string(work.path("v.jsonl")).unwrap_or_default();
+        if text.contains("\"round\":1,\"role\":\"validation\"") {
+            return;
+        }
+        assert_eq!(child.try_wait().unwrap(), None, "ended too soon: {text}");
+        clock.sleep_until(clock.now_ns() + 20_000_000);
+    }
+}

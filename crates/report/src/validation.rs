@@ -1,0 +1,242 @@
+//! How far predictions were off: what the page and the terminal say about a validation (Chen and
+//! Patterson 1994, Figs 12 to 15).
+
+use ioscape_model::units::show_percent as percent;
+use ioscape_model::{Errors, Record, Validation, ValidationPoint};
+
+use crate::chart::Ink;
+use crate::course;
+use crate::facts;
+use crate::figures;
+
+mod graphs;
+pub(crate) mod page;
+
+/// The model that predictions come from.
+const BLEND: &str = "blend";
+/// The paper's own.
+const PRODUCT: &str = "product";
+/// A rank correlation this many standard errors from zero is seen: one time in a hundred by
+/// chance, for five parameters are looked at.
+const SEEN_SIGMAS: f64 = 2.58;
+/// A visit in which nothing was completed has no logarithm: bytes per second.
+const THROUGHPUT_MIN: f64 = 1.0;
+
+/// What is rendered.
+#[derive(Clone, Copy, Debug)]
+pub struct ValidationPage<'a> {
+    /// The record whose predictions were tried.
+    pub record: &'a Record,
+    /// The record of the validation.
+    pub trial: &'a Record,
+    /// The scores.
+    pub validation: &'a Validation,
+    /// Benchmarks that give one number for all workloads, bytes per second.
+    pub single_points: &'a [(String, f64)],
+}
+
+/// A row of the table: a model, and in the last one the workloads themselves.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) median: String,
+    pub(crate) median_interval: String,
+    pub(crate) p75: String,
+    pub(crate) p90: String,
+    pub(crate) log_median: String,
+    pub(crate) coverage: String,
+    pub(crate) width: String,
+    pub(crate) outside: String,
+    pub(crate) even_sizes: String,
+}
+
+/// The name a model goes by, and its colour.
+pub(crate) fn ink(model: &str) -> Ink {
+    match model {
+        BLEND => Ink::Blend,
+        PRODUCT => Ink::Product,
+        "gaussian" => Ink::Gaussian,
+        "orthogonal" => Ink::Orthogonal,
+        _ => Ink::Plain,
+    }
+}
+
+/// All models, the one that answers first.
+pub(crate) fn models(validation: &Validation) -> Vec<(&str, &Errors)> {
+    let mut all: Vec<(&str, &Errors)> =
+        validation.models.iter().map(|(name, errors)| (name.as_str(), errors)).collect();
+    all.sort_by(|(a, x), (b, y)| {
+        (*a != BLEND).cmp(&(*b != BLEND)).then(x.median.total_cmp(&y.median)).then(a.cmp(b))
+    });
+    all
+}
+
+/// The table of the paper's Fig. 15, wider.
+pub(crate) fn rows(validation: &Validation) -> Vec<Row> {
+    let unknown = || figures::UNKNOWN.to_owned();
+    let all = models(validation).into_iter().map(|(name, errors)| Row {
+        name: name.to_owned(),
+        median: percent(errors.median),
+        median_interval: [errors.median_low, errors.median_high]
+            .map(|end| percent(end).trim_end_matches(" %").to_owned())
+            .join("–"),
+        p75: percent(errors.p75),
+        p90: percent(errors.p90),
+        log_median: percent(errors.log_median),
+        coverage: errors.coverage.map_or_else(unknown, percent),
+        width: errors.interval_ratio_median.map_or_else(unknown, |ratio| format!("{ratio:.2}")),
+        outside: percent(errors.median_outside_bands),
+        even_sizes: percent(errors.median_even_sizes),
+    });
+    let repeatability = Row {
+        name: "repeatability".to_owned(),
+        median: percent(validation.repeatability.median),
+        median_interval: unknown(),
+        p75: unknown(),
+        p90: percent(validation.repeatability.p90),
+        log_median: unknown(),
+        coverage: unknown(),
+        width: unknown(),
+        outside: unknown(),
+        even_sizes: unknown(),
+    };
+    all.chain([repeatability]).collect()
+}
+
+/// `100 random workloads, each measured twice, seed 7.`
+pub(crate) fn extent(validation: &Validation) -> String {
+    let scored = scored(validation).count();
+    let drawn = validation.workloads as usize;
+    let seed = validation.seed;
+    if scored == drawn {
+        return format!(
+            "{}, each measured twice, seed {seed}.",
+            figures::count(drawn, "random workload")
+        );
+    }
+    format!(
+        "It was interrupted: {scored} of {} were measured twice, and only these are scored; seed \
+         {seed}.",
+        figures::count(drawn, "random workload")
+    )
+}
+
+/// Workloads measured twice.
+pub(crate) fn scored(validation: &Validation) -> impl Iterator<Item = &ValidationPoint> {
+    validation.points.iter().filter(|point| point.measured_bytes_per_s.len() > 1)
+}
+
+/// The geometric mean of a workload's visits, bytes per second.
+pub(crate) fn measured(point: &ValidationPoint) -> f64 {
+    let visits = &point.measured_bytes_per_s;
+    let sum: f64 = visits.iter().map(|value| value.max(THROUGHPUT_MIN).ln()).sum();
+    (sum / visits.len() as f64).exp()
+}
+
+/// Error of a model on a workload, where it had an answer.
+pub(crate) fn error(point: &ValidationPoint, model: &str) -> Option<f64> {
+    let figure = point.predicted_bytes_per_s.get(model)?;
+    Some((figure.value / measured(point) - 1.0).abs())
+}
+
+/// What the figures say, a sentence each.
+pub(crate) fn sentences(page: &ValidationPage<'_>) -> Vec<String> {
+    let validation = page.validation;
+    let mut all = Vec::new();
+    let (blend, product) = (validation.models.get(BLEND), validation.models.get(PRODUCT));
+    if let Some(blend) = blend {
+        all.push(format!(
+            "Half of the predictions are within {} of what was measured, three quarters within {}, \
+             nine in ten within {}. Measured twice, the same workloads are {} apart (median); a \
+             perfect prediction would be off by half of that.",
+            percent(blend.median),
+            percent(blend.p75),
+            percent(blend.p90),
+            percent(validation.repeatability.median),
+        ));
+        all.extend(coverage(blend));
+        all.push(follows(validation, BLEND));
+    }
+    if let (Some(blend), Some(product)) = (blend, product) {
+        all.push(format!(
+            "The product of single-parameter curves, the paper's own model, is off by {} (median) \
+             from the same points, against {} for the blend.",
+            percent(product.median),
+            percent(blend.median)
+        ));
+    }
+    if let Some(blend) = blend {
+        all.push(bands(page.record, blend));
+        all.push(format!(
+            "Sizes were drawn log-evenly. Had they been drawn evenly, as in the paper, large ones \
+             would weigh more: the blend's median would be {}, as far as {} can tell.",
+            percent(blend.median_even_sizes),
+            figures::count(effective_count(validation), "workload"),
+        ));
+    }
+    all
+}
+
+/// How many workloads of equal weight tell as much as these do under an even law (Kish 1965).
+fn effective_count(validation: &Validation) -> usize {
+    let weight = |point: &ValidationPoint| {
+        point.workload.unique_bytes as f64 * point.workload.size_mean as f64
+    };
+    let sum: f64 = scored(validation).map(weight).sum();
+    let squares: f64 = scored(validation).map(|point| weight(point).powi(2)).sum();
+    (sum * sum / squares.max(f64::MIN_POSITIVE)).round() as usize
+}
+
+fn coverage(blend: &Errors) -> Option<String> {
+    let (coverage, width) = (blend.coverage?, blend.interval_ratio_median?);
+    Some(format!(
+        "The 90 % intervals hold {} of the measurements; from end to end they span a factor of \
+         {width:.2} (median).",
+        percent(coverage)
+    ))
+}
+
+/// The paper's Fig. 13 in a sentence: which parameter the error goes with.
+pub(crate) fn follows(validation: &Validation, model: &str) -> String {
+    let none = || "The error goes with no parameter that could be seen.".to_owned();
+    let Some(of_model) = validation.rank_correlation.get(model) else { return none() };
+    let strongest = of_model.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+    let Some((parameter, correlation)) = strongest else { return none() };
+    let answered = validation.models.get(model).map_or(0, |errors| errors.workloads);
+    let more = if *correlation > 0.0 { "large" } else { "small" };
+    let figure = format!("{parameter} (rank correlation {correlation:+.2})").replace('-', "−");
+    if correlation.abs() * ((answered as f64) - 1.0).max(0.0).sqrt() < SEEN_SIGMAS {
+        return format!(
+            "The error goes most with {figure}, which chance alone can bring about: it follows no \
+             parameter that could be seen."
+        );
+    }
+    format!("The error goes most with {figure}: it is greatest where {parameter} is {more}.")
+}
+
+fn bands(record: &Record, blend: &Errors) -> String {
+    if record.borders.is_empty() {
+        return "The record declares no border, so no band around one is left out.".to_owned();
+    }
+    format!(
+        "{} in the bands from 0.8 × onset to 2 × capacity around the borders, which the record had \
+         declared before anything was drawn. Without them the blend's median is {}.",
+        match blend.dropped {
+            0 => "No workload lies".to_owned(),
+            1 => "1 workload lies".to_owned(),
+            n => format!("{n} workloads lie"),
+        },
+        percent(blend.median_outside_bands)
+    )
+}
+
+/// Facts beside the table of the paper's Fig. 14: what the models were fitted from, what it cost.
+pub(crate) fn cost(page: &ValidationPage<'_>) -> String {
+    let workloads = page.record.estimates.len();
+    format!(
+        "All models are fitted from the same record: {} to {} in {}, by the {} method.",
+        figures::count(page.record.points.len(), "visit"),
+        figures::count(workloads, "workload"),
+        ioscape_model::units::show_seconds(course::elapsed_s(page.record)),
+        facts::method_name(page.record.header.method),
+    )
+}
