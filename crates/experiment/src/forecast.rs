@@ -76,7 +76,7 @@ pub fn forecast(question: &Question) -> Vec<ForecastRow> {
             Some(costs.within_budget("orthogonal", ORTHOGONAL_POINTS, orthogonal_note.clone()))
         }
         Method::Blend => Some(blend.clone()),
-        Method::Measure => None,
+        Method::Measure | Method::Validate => None,
     };
     let others = [
         blend,

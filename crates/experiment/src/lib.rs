@@ -6,6 +6,7 @@ pub mod forecast;
 pub mod measure;
 pub mod plan;
 mod publish;
+pub mod validate;
 
 pub use measure::{Event, Subject, measure};
 pub use plan::{Landscape, Plan, Seen, Visit};

@@ -70,6 +70,8 @@ pub enum Method {
     Orthogonal,
     /// No exploring: one workload, asked for by hand.
     Measure,
+    /// Random workloads, to hold the predictions of another record against.
+    Validate,
 }
 
 /// The first line.

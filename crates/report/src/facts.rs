@@ -46,6 +46,7 @@ pub(crate) fn method_name(method: Method) -> &'static str {
         Method::Global75 => "global75",
         Method::Orthogonal => "orthogonal",
         Method::Measure => "measure",
+        Method::Validate => "validate",
     }
 }
 
