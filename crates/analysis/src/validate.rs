@@ -41,8 +41,10 @@ pub struct Trial {
     pub workloads: u64,
 }
 
-/// The parameters that an error may depend on, with how they are read from a workload.
-pub const PARAMETERS: [(&str, fn(&Workload) -> f64); 5] = [
+/// A parameter that an error may depend on, with how it is read from a workload.
+type Parameter = (&'static str, fn(&Workload) -> f64);
+
+const PARAMETERS: [Parameter; 5] = [
     ("unique_bytes", |work| work.unique_bytes as f64),
     ("size_mean", |work| work.size_mean as f64),
     ("read_frac", |work| work.read_frac),
@@ -142,6 +144,11 @@ impl Answer<'_> {
         (self.figure.value.max(THROUGHPUT_MIN) / self.measured).ln().abs()
     }
 
+    /// High over low.
+    fn width(&self) -> f64 {
+        self.figure.high / self.figure.low
+    }
+
     fn holds(&self) -> bool {
         (self.figure.low..=self.figure.high).contains(&self.measured)
     }
@@ -162,13 +169,14 @@ fn answered<'a>(scored: &[&'a ValidationPoint], model: &str) -> Vec<Answer<'a>> 
 
 fn errors(scored: &[&ValidationPoint], model: &str) -> Errors {
     let answers = answered(scored, model);
-    let of = |figure: fn(&Answer<'_>) -> f64| sorted(answers.iter().map(figure).collect());
-    let all = of(|answer| answer.error());
+    let all = sorted(answers.iter().map(Answer::error).collect());
+    let log_errors = sorted(answers.iter().map(Answer::log_error).collect());
+    let widths = sorted(answers.iter().map(Answer::width).collect());
     let outside = answers.iter().filter(|answer| !answer.point.in_border_band);
     let outside = sorted(outside.map(Answer::error).collect());
     let weighted: Vec<(f64, f64)> =
         answers.iter().map(|answer| (answer.error(), answer.weight_of_even_sizes())).collect();
-    let has_intervals = answers.iter().any(|answer| answer.figure.high > answer.figure.low);
+    let has_intervals = widths.last().is_some_and(|widest| *widest > 1.0);
     let held = answers.iter().filter(|answer| answer.holds()).count();
     let (median_low, median_high) = median_interval(&all, CONFIDENCE);
     Errors {
@@ -179,10 +187,9 @@ fn errors(scored: &[&ValidationPoint], model: &str) -> Errors {
         median_even_sizes: weighted_median(&weighted),
         p75: quantile(&all, 0.75),
         p90: quantile(&all, 0.9),
-        log_median: median(&of(|answer| answer.log_error())),
+        log_median: median(&log_errors),
         coverage: has_intervals.then(|| held as f64 / answers.len() as f64),
-        interval_ratio_median: has_intervals
-            .then(|| median(&of(|answer| answer.figure.high / answer.figure.low))),
+        interval_ratio_median: has_intervals.then(|| median(&widths)),
         median_outside_bands: median(&outside),
         dropped: (all.len() - outside.len()) as u64,
     }
@@ -192,7 +199,7 @@ fn errors(scored: &[&ValidationPoint], model: &str) -> Errors {
 fn correlations(scored: &[&ValidationPoint], model: &str) -> BTreeMap<String, f64> {
     let answers = answered(scored, model);
     let errors: Vec<f64> = answers.iter().map(Answer::error).collect();
-    let with = |(name, read): &(&str, fn(&Workload) -> f64)| {
+    let with = |(name, read): &Parameter| {
         let values: Vec<f64> = answers.iter().map(|answer| read(&answer.point.workload)).collect();
         Some(((*name).to_owned(), rank_correlation(&values, &errors)?))
     };

@@ -87,7 +87,8 @@ fn validate_record(
         announce(&header, works.len());
     }
     let mut journal = Journal::create(&out)?;
-    let outcome = measure(args, &header, &works, bench, &mut journal, interrupt)?;
+    let watch = Watch { quiet: args.quiet, interrupt };
+    let outcome = measure(&header, &works, bench, &mut journal, &watch)?;
     finish(args, &record, &out, &outcome, interrupt)
 }
 
@@ -179,20 +180,25 @@ fn announce(header: &Header, workloads: usize) {
     }
 }
 
+/// Who watches, and who may end it.
+struct Watch<'a> {
+    quiet: bool,
+    interrupt: &'a Interrupt,
+}
+
 fn measure(
-    args: &ValidateArgs,
     header: &Header,
     works: &[Workload],
     mut bench: Bench,
     journal: &mut Journal,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> anyhow::Result<Outcome> {
     journal.write(&Line::Header(header.clone())).context("cannot write the record")?;
     for warning in &bench.warnings {
         journal.write(&Line::Warning(warning.clone())).context("cannot write the record")?;
     }
     let expected_s = header.forecast.map_or(f64::INFINITY, |forecast| forecast.elapsed_s);
-    let mut progress = Progress::new(expected_s, args.quiet);
+    let mut progress = Progress::new(expected_s, watch.quiet);
     let outcome = explore(
         explore::Run {
             rig: &mut *bench.rig,
@@ -200,7 +206,7 @@ fn measure(
             header,
             // Half of a validation is none: it ends when all is measured, or is interrupted.
             budget_s: f64::INFINITY,
-            interrupt: &interrupt.flag(),
+            interrupt: &watch.interrupt.flag(),
             journal: &mut |line| journal.write(line),
             on_event: &mut |event| progress.show(&event),
         },

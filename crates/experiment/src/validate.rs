@@ -191,11 +191,12 @@ fn written_bytes_per_visit(record: &Record) -> f64 {
 }
 
 /// All test files together: file k serves every workload of more than k processes.
-fn files_bytes<'a>(works: impl Iterator<Item = &'a Workload> + Clone) -> u64 {
-    let most = works.clone().map(|work| work.process_num).max().unwrap_or(0);
+fn files_bytes<'a>(works: impl Iterator<Item = &'a Workload>) -> u64 {
+    let works: Vec<&Workload> = works.collect();
+    let most = works.iter().map(|work| work.process_num).max().unwrap_or(0);
     let file = |k: u32| {
-        let served = works.clone().filter(|work| work.process_num > k);
-        served.map(Workload::share_bytes).max().unwrap_or(0)
+        let served = works.iter().filter(|work| work.process_num > k);
+        served.map(|work| work.share_bytes()).max().unwrap_or(0)
     };
     (0..most).map(file).sum()
 }

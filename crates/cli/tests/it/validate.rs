@@ -173,6 +173,9 @@ fn claimed(work: &Workdir, name: &str, change: impl Fn(&mut Value)) {
     std::fs::write(work.path(name), format!("{claimed}\n{}\n", rest.join("\n"))).unwrap();
 }
 
+/// What is said, and what of the header makes it another system's.
+type Change<'a> = (&'a str, &'a dyn Fn(&mut Value));
+
 #[test]
 fn another_system_than_the_record_s_is_refused() {
     let work = Workdir::alone();
@@ -180,7 +183,7 @@ fn another_system_than_the_record_s_is_refused() {
     std::fs::create_dir(&other).unwrap();
     std::os::unix::fs::symlink(&other, work.path("moved")).unwrap();
     let moved = work.path("moved").to_str().unwrap().to_owned();
-    let changes: [(&str, &dyn Fn(&mut Value)); 5] = [
+    let changes: [Change<'_>; 5] = [
         ("its target was", &|header| header["target"]["path"] = moved.clone().into()),
         ("was minixfs and is", &|header| header["target"]["filesystem"] = "minixfs".into()),
         ("the memory limit was", &|header| header["host"]["memory_limit_bytes"] = 77.into()),

@@ -240,7 +240,7 @@ mod tests {
         }
     }
 
-    fn validation(points: Vec<ValidationPoint>) -> Validation {
+    fn validation(points: &[ValidationPoint]) -> Validation {
         serde_json::from_value(serde_json::json!({
             "seed": 1, "models": {}, "repeatability": { "median": 0.0, "p90": 0.0 },
             "points": points,
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn bins_hold_as_many_workloads_each_and_never_part_equal_values() {
         let points = (0..60).map(|i| point(1 + i % 4, 1 << (i + 1), 110.0 + f64::from(i)));
-        let validation = validation(points.collect());
+        let validation = validation(&points.collect::<Vec<_>>());
         let marks = bins(&validation, BLEND, Scale::Log2, |work| work.unique_bytes as f64);
         assert_eq!(marks.len(), BINS);
         assert!(marks.iter().all(|mark| mark.note == "10 workloads"));
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_distribution_ends_with_all_workloads() {
-        let validation = validation(vec![point(1, 8, 150.0), point(1, 16, 100.0)]);
+        let validation = validation(&[point(1, 8, 150.0), point(1, 16, 100.0)]);
         let marks = shares(scored(&validation).filter_map(|point| error(point, BLEND)));
         let of = |mark: &Mark| (mark.x, mark.y.mean);
         assert!((of(&marks[0]).0 - ERROR_MIN).abs() < 1e-12, "an exact one is still drawn");

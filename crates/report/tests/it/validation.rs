@@ -183,3 +183,12 @@ fn half_a_validation_says_so_and_an_empty_one_too() {
     let (html, text) = rendered(&empty);
     assert!(text.contains("nothing can be said") && html.contains("nothing can be said"));
 }
+
+#[test]
+fn a_model_that_did_not_answer_for_all_workloads_says_for_how_many() {
+    let mut validation = validation();
+    validation.models.get_mut("orthogonal").unwrap().workloads = 41;
+    let (html, _) = rendered(&validation);
+    assert!(html.contains("<th scope=\"row\">orthogonal (41 of 60)</th>"));
+    assert!(html.contains("<th scope=\"row\">product</th>"));
+}
