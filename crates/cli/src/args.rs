@@ -17,12 +17,17 @@ pub(crate) struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one of it")]
 pub(crate) enum Command {
     /// The main job: explore TARGET, write the record and the report
     Run(RunArgs),
     /// Measure one workload, to a stated precision
     Measure(MeasureArgs),
+    /// Say what workloads that were not measured would get
+    Predict(PredictArgs),
+    /// Measure random workloads on a record's target and compare with what it predicts
+    Validate(ValidateArgs),
+    /// Hold systems against a baseline: ratios with intervals, per region and per workload
+    Compare(CompareArgs),
     /// Render a record again
     Report(ReportArgs),
     /// Remove leftovers of killed runs from a directory
@@ -60,7 +65,7 @@ pub(crate) struct RunArgs {
     /// How the points are chosen
     #[arg(long, value_enum, default_value_t = MethodArg::Blend)]
     pub(crate) method: MethodArg,
-    /// End before the budget when nine in ten intervals are this narrow, half-width
+    /// End before the budget when predictions are this precise: half-width of the typical 90 % interval
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
     /// Print the plan and what it would cost, and measure nothing
@@ -182,6 +187,80 @@ pub(crate) struct WorkloadArgs {
     /// Requests per second, open loop
     #[arg(long, value_name = "RATE", hide = true)]
     pub(crate) rate: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PredictArgs {
+    /// The record of a run
+    #[arg(value_name = "RECORD")]
+    pub(crate) record: PathBuf,
+    /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
+    #[arg(long, short, value_name = "WORKLOAD")]
+    pub(crate) workload: Vec<String>,
+    #[command(flatten)]
+    pub(crate) keys: WorkloadArgs,
+    /// What if: caches of other sizes than were found, or of a multiple, as in read_cache=512MiB,write_cache=2x
+    #[arg(long, value_name = "CACHE=SIZE", value_delimiter = ',')]
+    pub(crate) set: Vec<String>,
+    /// Print one JSON document on stdout and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the JSON document to a file as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// The record of a run; its target is opened again, under the limits that the run had set
+    #[arg(value_name = "RECORD")]
+    pub(crate) record: PathBuf,
+    /// Random workloads, each measured twice
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) workloads: u32,
+    /// Where all chance comes from; recorded [default: drawn]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Exit with 1 if the median error is above this
+    #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
+    pub(crate) tolerance: Option<f64>,
+    /// The record of the validation; by default ioscape-validate-TIME.jsonl in the current
+    /// directory, in UTC
+    #[arg(long, value_name = "RECORD")]
+    pub(crate) out: Option<PathBuf>,
+    /// The report, or `none` [default: beside the record of the validation, .html]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Print one JSON document on stdout and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress, no summary: errors only
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The records of two runs or more; the first is the baseline, A, and the others are B, C, …
+    #[arg(value_name = "RECORD", required = true)]
+    pub(crate) records: Vec<PathBuf>,
+    /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
+    #[arg(long, short, value_name = "WORKLOAD")]
+    pub(crate) workload: Vec<String>,
+    #[command(flatten)]
+    pub(crate) keys: WorkloadArgs,
+    /// Exit with 1 if a system is slower than the baseline by more than this, beyond doubt
+    #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
+    pub(crate) tolerance: Option<f64>,
+    /// What the systems cost, in any currency: A=100,B=150, or files in place of letters
+    #[arg(long, value_name = "RECORD=PRICE", value_delimiter = ',')]
+    pub(crate) price: Vec<String>,
+    /// Print one JSON document on stdout and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a page with the figures, HTML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -3,14 +3,17 @@
 mod args;
 mod bench;
 mod clean;
+mod compare;
 mod exit;
 mod interrupt;
 mod journal;
 mod measure;
+mod predict;
 mod progress;
 mod report;
 mod resume;
 mod run;
+mod validate;
 mod workload_arg;
 
 use std::process::ExitCode;
@@ -26,6 +29,9 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(&args, clock),
         Command::Measure(args) => measure::measure(&args, clock),
+        Command::Predict(args) => predict::predict(&args),
+        Command::Validate(args) => validate::validate(&args, clock),
+        Command::Compare(args) => compare::compare(&args),
         Command::Report(args) => report::report(&args),
         Command::Clean(args) => clean::clean(&args),
     };

@@ -1,62 +1,133 @@
-//! A workload as it is typed: `key=value` pairs, `@file.toml`, a name, and flags over all that.
+//! Workloads as they are typed: `key=value` pairs, `@FILE.toml`, a name, and flags over all that.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use ioscape_model::{Access, Workload, WorkloadError, named};
+use toml::{Spanned, Value};
 
 use crate::args::WorkloadArgs;
 use crate::exit::usage;
 
-/// Reads a workload; flags override what the text says.
-pub(crate) fn read(text: Option<&str>, flags: &WorkloadArgs) -> anyhow::Result<Workload> {
-    let base = match text {
-        None => String::new(),
-        Some(text) => match text.strip_prefix('@') {
-            Some(path) => from_file(path)?,
-            None => from_name(text)?,
-        },
-    };
-    let overridden = flags.pairs();
-    let is_overridden = |pair: &&str| {
-        pair.split_once('=')
-            .is_some_and(|(key, _)| overridden.iter().any(|(k, _)| *k == key.trim()))
-    };
-    let mut pairs: Vec<String> =
-        base.split(',').filter(|pair| !is_overridden(pair)).map(str::to_owned).collect();
-    pairs.extend(overridden.iter().map(|(key, value)| format!("{key}={value}")));
-    let work = Workload::parse(&pairs.join(",")).map_err(|error| usage(error.to_string()))?;
-    supported(&work)?;
-    Ok(work)
+/// A workload and what to call it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Asked {
+    /// A named workload's name or a table's; what was typed, or the literal, otherwise.
+    pub(crate) name: String,
+    /// The workload, flags included.
+    pub(crate) work: Workload,
 }
 
-fn from_name(text: &str) -> anyhow::Result<String> {
-    if text.is_empty() || text.contains('=') {
-        return Ok(text.to_owned());
+/// Reads one workload; flags override what the text says.
+pub(crate) fn read(text: Option<&str>, flags: &WorkloadArgs) -> anyhow::Result<Workload> {
+    let texts: Vec<String> = text.map(str::to_owned).into_iter().collect();
+    let mut asked = read_all(&texts, flags)?;
+    match (asked.pop(), asked.is_empty()) {
+        (Some(only), true) => Ok(only.work),
+        _ => Err(usage(format!(
+            "{} holds several workloads, and one is measured at a time",
+            text.unwrap_or_default()
+        ))),
     }
-    let names = || named::names().collect::<Vec<_>>().join(", ");
-    named::named(text).map(|work| work.literal()).ok_or_else(|| {
+}
+
+/// Reads workloads in the order asked, those of a file in the file's order; flags override keys
+/// in all of them. Without texts the flags alone say one.
+pub(crate) fn read_all(texts: &[String], flags: &WorkloadArgs) -> anyhow::Result<Vec<Asked>> {
+    if texts.is_empty() {
+        return Ok(vec![asked(None, &[], flags).map_err(usage)?]);
+    }
+    let mut all = Vec::new();
+    for text in texts {
+        match text.strip_prefix('@') {
+            Some(path) => all.extend(from_file(path, flags)?),
+            None => all.push(from_text(text, flags)?),
+        }
+    }
+    Ok(all)
+}
+
+/// The named workloads, in their order.
+pub(crate) fn ladder() -> Vec<Asked> {
+    let asked = |name: &str| Some(Asked { name: name.to_owned(), work: named::named(name)? });
+    named::names().filter_map(asked).collect()
+}
+
+fn from_text(text: &str, flags: &WorkloadArgs) -> anyhow::Result<Asked> {
+    if text.is_empty() || text.contains('=') {
+        let mut pairs = Vec::new();
+        for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+            let not_a_pair = || usage(WorkloadError::NotAPair(pair.to_owned()).to_string());
+            let (key, value) = pair.split_once('=').ok_or_else(not_a_pair)?;
+            pairs.push((key.trim().to_owned(), value.trim().to_owned()));
+        }
+        let name = (!text.is_empty() && flags.pairs().is_empty()).then(|| text.trim().to_owned());
+        return asked(name, &pairs, flags).map_err(usage);
+    }
+    let work = named::named(text).ok_or_else(|| {
         usage(format!(
             "no workload is called `{text}`; write key=value pairs or one of {}",
-            names()
+            named::names().collect::<Vec<_>>().join(", ")
         ))
-    })
+    })?;
+    let literal = work.literal();
+    let pairs = literal.split(',').filter_map(|pair| pair.split_once('='));
+    let pairs: Vec<(String, String)> =
+        pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    asked(Some(text.to_owned()), &pairs, flags).map_err(usage)
 }
 
-fn from_file(path: &str) -> anyhow::Result<String> {
-    let text = fs::read_to_string(path).map_err(|error| usage(format!("{path}: {error}")))?;
-    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-        usage(format!("{path}: {}", error.message().replace('\n', " ")))
-    })?;
-    let value = |value: &toml::Value| match value {
-        toml::Value::String(word) => word.clone(),
+/// `key = value` lines are one workload; tables of them are one each.
+fn from_file(path: &str, flags: &WorkloadArgs) -> anyhow::Result<Vec<Asked>> {
+    let wrong = |what: String| usage(format!("{path}: {}", what.replace('\n', " ")));
+    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let entries: BTreeMap<String, Spanned<Value>> = toml::from_str(&text)
+        .map_err(|error: toml::de::Error| wrong(error.message().to_owned()))?;
+    let mut entries: Vec<(String, Spanned<Value>)> = entries.into_iter().collect();
+    entries.sort_by_key(|(_, value)| value.span().start);
+    let is_table = |value: &Spanned<Value>| matches!(value.get_ref(), Value::Table(_));
+    if !entries.iter().any(|(_, value)| is_table(value)) {
+        let pairs = entries.iter().map(|(key, value)| (key.clone(), plain(value.get_ref())));
+        return Ok(vec![asked(None, &pairs.collect::<Vec<_>>(), flags).map_err(wrong)?]);
+    }
+    let mut all = Vec::new();
+    for (name, value) in entries {
+        let Value::Table(table) = value.get_ref() else {
+            return Err(wrong(format!("`{name}` stands outside the tables: move it into one")));
+        };
+        let pairs: Vec<(String, String)> =
+            table.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
+        let named = asked(Some(name.clone()), &pairs, flags);
+        all.push(named.map_err(|what| wrong(format!("[{name}]: {what}")))?);
+    }
+    Ok(all)
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(word) => word.clone(),
         other => other.to_string(),
-    };
-    let pairs: Vec<String> = table.iter().map(|(key, v)| format!("{key}={}", value(v))).collect();
-    Ok(pairs.join(","))
+    }
+}
+
+/// What is wrong with it is one line.
+fn asked(
+    name: Option<String>,
+    pairs: &[(String, String)],
+    flags: &WorkloadArgs,
+) -> Result<Asked, String> {
+    let over = flags.pairs();
+    let is_overridden = |key: &str| over.iter().any(|(other, _)| *other == key);
+    let kept = pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let kept = kept.filter(|(key, _)| !is_overridden(key));
+    let work = Workload::from_pairs(kept.chain(over.iter().copied()))
+        .map_err(|error| error.to_string())?;
+    supported(&work)?;
+    Ok(Asked { name: name.unwrap_or_else(|| work.literal()), work })
 }
 
 /// What this build's engines can do.
-fn supported(work: &Workload) -> anyhow::Result<()> {
+fn supported(work: &Workload) -> Result<(), String> {
     let refused = [
         (work.depth != 1, "depth above 1"),
         (work.access == Access::Direct, "access=direct"),
@@ -64,7 +135,7 @@ fn supported(work: &Workload) -> anyhow::Result<()> {
         (work.rate != 0.0, "rate"),
     ];
     match refused.into_iter().find(|(asked, _)| *asked) {
-        Some((_, what)) => Err(usage(WorkloadError::NotYet(what.to_owned()).to_string())),
+        Some((_, what)) => Err(WorkloadError::NotYet(what.to_owned()).to_string()),
         None => Ok(()),
     }
 }
@@ -98,6 +169,53 @@ mod tests {
         let text = format!("@{}", file.path().display());
         let work = read(Some(&text), &flags("seq_frac", "0")).unwrap();
         assert_eq!((work.unique_bytes, work.read_frac), (1 << 30, 0.25));
+    }
+
+    fn file(text: &str) -> (tempfile::NamedTempFile, String) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        let typed = format!("@{}", file.path().display());
+        (file, typed)
+    }
+
+    #[test]
+    fn a_file_may_hold_several_workloads_in_its_own_order() {
+        let (_file, typed) = file(
+            "[zebra]\nunique_bytes = \"32MiB\"\n\n[ant]\nread_frac = 1\nunique_bytes = 67108864\n",
+        );
+        let texts = [typed.clone(), "mail".to_owned(), "read_frac=0.3".to_owned()];
+        let all = read_all(&texts, &flags("seq_frac", "0")).unwrap();
+        let names: Vec<&str> = all.iter().map(|asked| asked.name.as_str()).collect();
+        assert_eq!(names[..3], ["zebra", "ant", "mail"]);
+        assert!(names[3].contains("read_frac=0.3,seq_frac=0"), "{}", names[3]);
+        assert_eq!((all[0].work.unique_bytes, all[1].work.read_frac), (32 << 20, 1.0));
+        assert!(all.iter().all(|asked| asked.work.seq_frac == 0.0));
+        let error = read(Some(&typed), &flags("seq_frac", "0")).unwrap_err();
+        assert!(error.to_string().contains("several workloads"), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_file_is_said_in_one_line() {
+        for (text, part) in [
+            ("[a]\nread_frac = 2\n", "[a]: read_frac=2"),
+            ("read_frac = 1\n[a]\n", "`read_frac` stands outside"),
+            ("[a]\nfrac = 1\n", "unknown key `frac`"),
+            ("[a]\nstate = \"\"\"\nx\n\"\"\"\n", "one of warm, cold"),
+            ("[a\n", "@"),
+            ("[a]\n[a]\n", "@"),
+        ] {
+            let (kept, typed) = file(text);
+            let path = kept.path().display().to_string();
+            let error = read(Some(&typed), &flags("seq_frac", "0")).unwrap_err().to_string();
+            let part = if part == "@" { &path } else { part };
+            assert!(error.contains(part) && !error.contains('\n'), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_ladder_has_all_named_workloads() {
+        let names: Vec<String> = ladder().into_iter().map(|asked| asked.name).collect();
+        assert_eq!(names, named::names().collect::<Vec<_>>());
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod compare;
 mod interrupted;
 mod measure;
+mod predict;
 mod refused;
 mod run;
+mod validate;
 mod workdir;
