@@ -149,7 +149,7 @@ fn dead(group: &Group<'_>) -> Option<Warning> {
 }
 
 /// A visit's logarithm and its own error.
-fn visit(point: &Point) -> Visit {
+pub(crate) fn visit(point: &Point) -> Visit {
     let interval = &point.throughput_bytes_per_s;
     let half_width = (interval.relative_half_width()).clamp(0.0, 1.0);
     Visit {

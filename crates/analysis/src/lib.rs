@@ -1,8 +1,12 @@
 //! Pure functions over records: the same record gives the same answer.
 
 pub mod border;
+pub mod compare;
 pub mod estimate;
 pub mod finding;
 pub mod focal;
+pub mod model;
+pub mod predict;
 pub mod region;
 pub mod slope;
+pub mod validate;

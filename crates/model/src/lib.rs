@@ -16,6 +16,7 @@
 //!
 //! Sizes are bytes and times seconds unless a name says otherwise.
 
+pub mod answer;
 pub mod host;
 pub mod line;
 pub mod named;
@@ -26,6 +27,11 @@ pub mod units;
 pub mod warning;
 pub mod workload;
 
+pub use answer::{
+    CacheComparison, Comparison, Comparisons, Errors, Figure, Overall, OverallRatio, Prediction,
+    Predictions, PriceComparison, PricePerformance, RegionComparison, RegionLevel, Repeatability,
+    SystemComparison, Validation, ValidationPoint, Verdict, Worth,
+};
 pub use host::{Host, Target};
 pub use line::{
     Border, BorderUniqueBytes, Curve, End, EndReason, Estimate, Finding, Header, Line, Map, Method,

@@ -4,10 +4,10 @@
 (() => {
   const charts = new Map(JSON.parse(document.getElementById("charts").textContent).map((c) => [c.id, c]));
   const colour = (ink) => `var(--${ink})`;
-  const SYMBOLS = { read: "circle", write: "triangle", mixed: "diamond2", fill: "square", canary: "star", plain: "circle" };
-  const DASHES = { write: "7 4", mixed: "2 3.5" };
+  const SYMBOLS = { read: "circle", write: "triangle", mixed: "diamond2", fill: "square", canary: "star", plain: "circle", blend: "circle", product: "triangle", gaussian: "square", orthogonal: "diamond2" };
+  const DASHES = { write: "7 4", mixed: "2 3.5", product: "7 4", gaussian: "2 3.5", orthogonal: "10 3 2 3", plain: "4 4" };
   // Room that the label of a tick needs, in pixels.
-  const TICK_ROOM = { bytes: 62, fraction: 42, count: 34, seconds: 62 };
+  const TICK_ROOM = { bytes: 62, fraction: 42, count: 34, seconds: 62, rate: 110, percent: 110 };
 
   // Figures on axes: as few digits as tell them apart.
   const digits = (value) => String(Number(value.toPrecision(3)));
@@ -21,10 +21,14 @@
     rate: (v) => scaled(v, 1000, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"]),
     fraction: digits,
     deviation: (v) => `${v > 0 ? "+" : v < 0 ? "−" : ""}${digits(Math.abs(v) * 100)} %`,
+    percent: (v) => `${digits(v * 100)} %`,
     count: digits,
     seconds: (v) => (v >= 7200 ? `${digits(v / 3600)} h` : v >= 60 ? `${digits(v / 60)} min` : `${digits(v)} s`),
     slope: (v) => digits(v).replace("-", "−"),
+    ratio: (v) => `× ${digits(v)}`,
   };
+  // An axis of names has them at 1, 2, ….
+  const show = (axis, v) => axis.names?.[Math.round(v) - 1] ?? SHOW[axis.unit](v);
   const AXIS_NOTE = { slope: "MB/s per MiB" };
 
   const isLog = (axis) => axis.scale !== "linear";
@@ -34,7 +38,7 @@
   function marksOf(chart) {
     return chart.series.flatMap((series) =>
       series.marks
-        .map(([x, y, low, high, note]) => ({ x, y, low: low ?? y, high: high ?? y, note, ink: series.ink, name: series.name }))
+        .map(([x, y, low, high, note]) => ({ x, y, low: low ?? y, high: high ?? y, note, ink: series.ink, name: series.name, drawn: series.drawn }))
         .filter((m) => usable(chart.x, m.x) && usable(chart.y, m.y)));
   }
 
@@ -53,8 +57,9 @@
   }
 
   function xDomain(chart, marks) {
+    if (chart.x.names) return [0.5, chart.x.names.length + 0.5];
     const regions = chart.bands.filter((b) => b.kind === "region");
-    const edges = [...marks.map((m) => m.x), ...chart.rules.filter((r) => r.kind !== "level").map((r) => r.at), ...regions.flatMap((b) => [b.from, b.to])]
+    const edges = [...marks.map((m) => m.x), ...chart.rules.filter((r) => !["level", "diagonal"].includes(r.kind)).map((r) => r.at), ...regions.flatMap((b) => [b.from, b.to])]
       .filter((v) => usable(chart.x, v));
     const low = Math.min(...edges), high = Math.max(...edges);
     if (!isLog(chart.x)) return high > low ? [low, high] : [low - 0.5, high + 0.5];
@@ -100,6 +105,7 @@
   }
 
   function ticksFor(axis, domain, room) {
+    if (axis.names) return axis.names.map((_, i) => i + 1);
     if (axis.scale === "log2") return log2Ticks(domain, room);
     if (axis.scale === "log10") return log10Ticks(domain, room);
     if (axis.unit === "seconds") return timeTicks(domain, room);
@@ -162,19 +168,26 @@
     };
   }
 
+  // Upright lines are named above the frame, level ones at their right end.
+  function levelNames(chart) {
+    return chart.rules.filter((r) => r.kind === "level").map((r) => Plot.text([r], {
+      y: "at", text: "name", frameAnchor: "right", dx: -4, dy: -7, textAnchor: "end", fill: colour(r.ink), fontSize: 12,
+    }));
+  }
+
   function dataMarks(chart, marks) {
     const bars = marks.filter((m) => m.high > m.low).map((m) => ({ ...m, low: usable(chart.y, m.low) ? m.low : m.y }));
-    const joined = chart.series.filter((s) => s.joined).map((s) => [s.ink, marks.filter((m) => m.name === s.name)]);
-    const crowded = marks.length > 120;
+    const joined = chart.series.filter((s) => s.drawn !== "dots").map((s) => [s.ink, marks.filter((m) => m.name === s.name)]);
+    const dots = marks.filter((m) => m.drawn !== "line");
+    const crowded = dots.length > 120;
     return [
       ...joined.map(([ink, points]) => Plot.line(points, { x: "x", y: "y", stroke: colour(ink), strokeWidth: 1.75, strokeDasharray: joined.length > 1 ? DASHES[ink] : undefined })),
       Plot.ruleX(bars, { x: "x", y1: "low", y2: "high", stroke: (m) => colour(m.ink), strokeWidth: 1.5, strokeOpacity: crowded ? 0.45 : 0.9, clip: true }),
-      Plot.dot(marks, { x: "x", y: "y", fill: (m) => colour(m.ink), symbol: (m) => SYMBOLS[m.ink], r: crowded ? 2.9 : 3.4, stroke: "var(--paper)", strokeWidth: 0.75 }),
+      Plot.dot(dots, { x: "x", y: "y", fill: (m) => colour(m.ink), symbol: (m) => SYMBOLS[m.ink], r: crowded ? 2.9 : 3.4, stroke: "var(--paper)", strokeWidth: 0.75 }),
     ];
   }
 
   function tipText(chart, m) {
-    const show = (axis, v) => SHOW[axis.unit](v);
     const note = AXIS_NOTE[chart.y.unit] ? ` ${AXIS_NOTE[chart.y.unit]}` : "";
     const spread = m.high > m.low ? ` (${show(chart.y, m.low)} to ${show(chart.y, m.high)})` : "";
     const lines = [`${show(chart.y, m.y)}${note}${spread}`, `${chart.x.label} ${show(chart.x, m.x)}`];
@@ -190,12 +203,14 @@
     if (!container || !marks.length) return;
     const width = Math.max(container.clientWidth, 240);
     const height = container.clientHeight;
-    const x = xDomain(chart, marks), y = yDomain(chart, marks);
+    let x = xDomain(chart, marks), y = yDomain(chart, marks);
+    const diagonal = chart.rules.filter((r) => r.kind === "diagonal");
+    if (diagonal.length) x = y = [Math.min(x[0], y[0]), Math.max(x[1], y[1])];
     const marginLeft = 66, marginRight = 14;
     const inner = width - marginLeft - marginRight;
     const rules = ruleMarks(chart, x, inner);
     const label = AXIS_NOTE[chart.y.unit] ? `${chart.y.label}, ${AXIS_NOTE[chart.y.unit]}` : chart.y.label;
-    const marginTop = 24 + 15 * rules.rows, marginBottom = 40;
+    const marginTop = 24 + 15 * rules.rows, marginBottom = chart.x.names ? 96 : 40;
     const svg = Plot.plot({
       width, height, marginLeft, marginRight, marginTop, marginBottom,
       style: { background: "none", color: "var(--ink)", fontSize: "12px" },
@@ -204,9 +219,11 @@
         ...bandMarks(chart, x, inner),
         Plot.gridY({ ticks: ticksFor(chart.y, y, 8) ?? 4, stroke: "var(--line)", strokeOpacity: 1 }),
         Plot.axisY({ ticks: ticksFor(chart.y, y, 8) ?? 4, tickFormat: SHOW[chart.y.unit], tickSize: 0, tickPadding: 8, label: null }),
-        Plot.axisX({ ticks: ticksFor(chart.x, x, Math.floor(inner / TICK_ROOM[chart.x.unit])), tickFormat: SHOW[chart.x.unit], tickSize: 5, label: chart.x.label, labelAnchor: "right", labelArrow: "right" }),
+        Plot.axisX({ ticks: ticksFor(chart.x, x, Math.floor(inner / TICK_ROOM[chart.x.unit])), tickFormat: (v) => show(chart.x, v), tickRotate: chart.x.names ? -35 : 0, tickSize: 5, label: chart.x.names ? null : chart.x.label, labelAnchor: "right", labelArrow: "right" }),
         Plot.text([label], { frameAnchor: "top-left", dx: -marginLeft, dy: -marginTop + 5, textAnchor: "start", lineAnchor: "top", fill: "var(--soft)" }),
         ...rules.marks,
+        ...(diagonal.length ? levelNames(chart) : []),
+        ...diagonal.map((r) => Plot.line([[x[0], x[0]], [x[1], x[1]]], { stroke: colour(r.ink), strokeWidth: 1.25 })),
         ...dataMarks(chart, marks),
         Plot.tip(marks, Plot.pointer({ x: "x", y: "y", title: (m) => tipText(chart, m), maxRadius: 60, fill: "var(--paper)", stroke: "var(--soft)", fontSize: 12, lineHeight: 1.35 })),
       ],

@@ -42,6 +42,17 @@ pub(crate) struct Axis {
     /// Where it has to end at least, so that graphs can be compared with each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reach: Option<f64>,
+    /// What stands at 1, 2, … in place of figures; empty where figures do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) names: Vec<String>,
+}
+
+impl Axis {
+    fn show(&self, value: f64) -> String {
+        let place = (value.round() as usize).checked_sub(1);
+        let name = place.and_then(|place| self.names.get(place));
+        name.map_or_else(|| self.unit.show(value), Clone::clone)
+    }
 }
 
 /// How an axis is divided.
@@ -88,12 +99,16 @@ pub(crate) enum Unit {
     Fraction,
     /// Differences from one, in percent with a sign.
     Deviation,
+    /// Shares and errors, in percent.
+    Percent,
     /// Things counted.
     Count,
     /// Durations.
     Seconds,
     /// MB/s per MiB.
     Slope,
+    /// One figure over another.
+    Ratio,
 }
 
 impl Unit {
@@ -103,15 +118,18 @@ impl Unit {
             Self::Rate => show_rate(value),
             Self::Fraction => format!("{value}"),
             Self::Deviation => format!("{:+.1} %", value * 100.0),
+            Self::Percent => figures::percent(value),
             Self::Count => format!("{value:.0}"),
             Self::Seconds => show_seconds(value),
             Self::Slope => format!("{value:+.2} MB/s per MiB"),
+            Self::Ratio => figures::ratio(&Interval::exact(value)),
         }
     }
 
     fn show_mark(self, mark: &Mark) -> String {
         match self {
             Self::Rate => figures::rate(&mark.y),
+            Self::Ratio => figures::ratio(&mark.y),
             _ => self.show(mark.y.mean),
         }
     }
@@ -124,10 +142,22 @@ pub(crate) struct Series {
     pub(crate) name: String,
     /// Its colour and shape.
     pub(crate) ink: Ink,
-    /// Whether the marks are joined.
-    pub(crate) joined: bool,
+    /// How the marks are drawn.
+    pub(crate) drawn: Drawn,
     /// The marks, from left to right.
     pub(crate) marks: Vec<Mark>,
+}
+
+/// How marks are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Drawn {
+    /// Each by itself.
+    Dots,
+    /// Each, and a line through them.
+    Joined,
+    /// The line alone: what was computed, not measured.
+    Line,
 }
 
 /// A colour and a shape, by what they stand for. The page and the terminal choose the shades.
@@ -144,6 +174,14 @@ pub(crate) enum Ink {
     Fill,
     /// Canaries.
     Canary,
+    /// The model that answers.
+    Blend,
+    /// The paper's.
+    Product,
+    /// The one that knows nothing of storage.
+    Gaussian,
+    /// The grid between whose points it is interpolated.
+    Orthogonal,
     /// Everything else.
     Plain,
 }
@@ -157,6 +195,10 @@ impl Ink {
             Self::Mixed => "mixed",
             Self::Fill => "fill",
             Self::Canary => "canary",
+            Self::Blend => "blend",
+            Self::Product => "product",
+            Self::Gaussian => "gaussian",
+            Self::Orthogonal => "orthogonal",
             Self::Plain => "plain",
         }
     }
@@ -227,7 +269,7 @@ pub(crate) struct Rule {
     pub(crate) ink: Ink,
 }
 
-/// What a line is. All stand upright but `Level`.
+/// What a line is. All stand upright but `Level` and `Diagonal`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RuleKind {
@@ -239,6 +281,8 @@ pub(crate) enum RuleKind {
     Focal,
     /// A height.
     Level,
+    /// Where both axes say the same, whatever it is at; they reach equally far then.
+    Diagonal,
 }
 
 /// A table.
@@ -265,7 +309,7 @@ impl Chart {
         let mut rows = Vec::new();
         for series in &self.series {
             for mark in &series.marks {
-                let mut row = vec![self.x.unit.show(mark.x), self.y.unit.show_mark(mark)];
+                let mut row = vec![self.x.show(mark.x), self.y.unit.show_mark(mark)];
                 if named {
                     row.insert(0, series.name.clone());
                 }
@@ -286,12 +330,18 @@ impl Chart {
 
 /// The axis that most graphs share.
 pub(crate) fn throughput_axis(scale: Scale) -> Axis {
-    Axis { label: "throughput".to_owned(), scale, unit: Unit::Rate, reach: None }
+    Axis { label: "throughput".to_owned(), scale, unit: Unit::Rate, reach: None, names: vec![] }
 }
 
 /// The axis of the landscape.
 pub(crate) fn unique_bytes_axis() -> Axis {
-    Axis { label: "unique_bytes".to_owned(), scale: Scale::Log2, unit: Unit::Bytes, reach: None }
+    Axis {
+        label: "unique_bytes".to_owned(),
+        scale: Scale::Log2,
+        unit: Unit::Bytes,
+        reach: None,
+        names: vec![],
+    }
 }
 
 /// `8 MiB to 190 MiB`.

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{EndReason, Interval, Point, Record, Role, Spent};
 
-use crate::chart::{Axis, Chart, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, throughput_axis};
+use crate::chart::{
+    Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, throughput_axis,
+};
 use crate::figures;
 use crate::sample::REPEATED_MIN;
 
@@ -148,7 +150,7 @@ pub(crate) fn order_chart(record: &Record) -> Chart {
     let series = kinds.into_iter().map(|(name, ink)| Series {
         name: name.to_owned(),
         ink,
-        joined: false,
+        drawn: Drawn::Dots,
         marks: record.points.iter().filter(|p| ink_of(p.role) == ink).map(visit_mark).collect(),
     });
     Chart {
@@ -211,7 +213,8 @@ pub(crate) fn stability_chart(record: &Record) -> Chart {
     let series = series.into_iter().filter(|(_, _, marks)| !marks.is_empty()).map(
         |(name, ink, mut marks)| {
             marks.sort_by(|a, b| a.x.total_cmp(&b.x));
-            Series { name: name.to_owned(), ink, joined: ink == Ink::Canary, marks }
+            let drawn = if ink == Ink::Canary { Drawn::Joined } else { Drawn::Dots };
+            Series { name: name.to_owned(), ink, drawn, marks }
         },
     );
     Chart {
@@ -227,6 +230,7 @@ pub(crate) fn stability_chart(record: &Record) -> Chart {
             scale: Scale::Linear,
             unit: Unit::Deviation,
             reach: None,
+            names: vec![],
         },
         series: series.collect(),
         bands: vec![],
@@ -240,5 +244,6 @@ fn time_axis() -> Axis {
         scale: Scale::Linear,
         unit: Unit::Seconds,
         reach: None,
+        names: vec![],
     }
 }

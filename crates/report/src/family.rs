@@ -5,7 +5,7 @@ use ioscape_model::units::{show_rate, show_seconds};
 use ioscape_model::{Estimate, Region, Workload};
 
 use crate::chart::{
-    Axis, Band, BandKind, Chart, Ink, Mark, Rule, RuleKind, Scale, Series, Table, Unit,
+    Axis, Band, BandKind, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Table, Unit,
     throughput_axis,
 };
 use crate::figures;
@@ -68,7 +68,7 @@ impl Parameter {
             Self::ReadFrac | Self::SeqFrac => (Scale::Linear, Unit::Fraction),
             Self::ProcessNum => (Scale::Log2, Unit::Count),
         };
-        Axis { label: self.key().to_owned(), scale, unit, reach: None }
+        Axis { label: self.key().to_owned(), scale, unit, reach: None, names: vec![] }
     }
 }
 
@@ -339,7 +339,7 @@ impl Graph<'_> {
             series: vec![Series {
                 name: "measured".to_owned(),
                 ink: Ink::Mixed,
-                joined: true,
+                drawn: Drawn::Joined,
                 marks: marks.collect(),
             }],
             bands: bands.collect(),

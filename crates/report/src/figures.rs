@@ -25,6 +25,12 @@ pub(crate) fn per_second(interval: &Interval) -> String {
     with_interval(interval, f64::INFINITY, &["/s"])
 }
 
+/// `× 1.05 (0.98–1.12)`.
+pub(crate) fn ratio(interval: &Interval) -> String {
+    let shown = with_interval(interval, f64::INFINITY, &[""]);
+    format!("× {}", shown.replacen("  ", " ", 1).trim_end())
+}
+
 /// The same where it may be unknown.
 pub(crate) fn percent_or_unknown(fraction: Option<f64>) -> String {
     fraction.map_or_else(|| UNKNOWN.to_owned(), percent)
@@ -92,6 +98,8 @@ mod tests {
         ] {
             assert_eq!(rate(&figure), shown);
         }
+        assert_eq!(ratio(&interval(1.051, 0.982, 1.124)), "× 1.05 (0.98–1.12)");
+        assert_eq!(ratio(&interval(0.5, 0.5, 0.5)), "× 0.50");
         assert_eq!(bytes(&interval(255_852_544.0, 249e6, 262e6)), "244 MiB (237–250)");
         assert_eq!(per_second(&interval(12_345.0, 12_100.0, 12_600.0)), "12300 /s (12100–12600)");
     }

@@ -18,10 +18,10 @@ use crate::sample::Samples;
 use crate::sayings;
 use crate::summary::{self, RegionRow};
 
-const STYLE: &str = include_str!("../assets/report.css");
-const SCRIPT: &str = include_str!("../assets/report.js");
-const PLOT: &str = include_str!("../assets/plot.min.js");
-const PLOT_LICENSES: &str = include_str!("../assets/plot.LICENSES.txt");
+pub(crate) const STYLE: &str = include_str!("../assets/report.css");
+pub(crate) const SCRIPT: &str = include_str!("../assets/report.js");
+pub(crate) const PLOT: &str = include_str!("../assets/plot.min.js");
+pub(crate) const PLOT_LICENSES: &str = include_str!("../assets/plot.LICENSES.txt");
 
 /// Renders the report.
 pub fn html(record: &Record) -> String {
@@ -105,15 +105,15 @@ struct Page<'a> {
 /// A graph with its words and its table.
 #[derive(Template)]
 #[template(path = "figure.html")]
-struct Figure {
-    chart: Chart,
+pub(crate) struct Figure {
+    pub(crate) chart: Chart,
     table: Table,
     /// Class of the style sheet: how much room it gets.
     shape: &'static str,
 }
 
 impl Figure {
-    fn new(chart: Chart, shape: &'static str) -> Self {
+    pub(crate) fn new(chart: Chart, shape: &'static str) -> Self {
         Self { table: chart.table(), chart, shape }
     }
 }
@@ -201,7 +201,7 @@ fn shell_word(path: &str) -> String {
 }
 
 /// JSON that may stand inside a script element: a `<` in a string could end the element.
-fn script_json(charts: &[&Chart]) -> String {
+pub(crate) fn script_json(charts: &[&Chart]) -> String {
     let json = serde_json::to_string(charts).expect("charts are plain data");
     json.replace('<', "\\u003c")
 }

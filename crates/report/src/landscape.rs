@@ -7,7 +7,7 @@ use ioscape_model::units::{MIB, show_bytes, three_digits};
 use ioscape_model::{Border, Curve, Estimate, Interval, Record, Workload};
 
 use crate::chart::{
-    Axis, Band, BandKind, Chart, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, stretch,
+    Axis, Band, BandKind, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, stretch,
     throughput_axis, unique_bytes_axis,
 };
 use crate::figures;
@@ -98,7 +98,7 @@ pub(crate) fn chart(record: &Record, samples: &Samples<'_>) -> Chart {
     let series = curves.iter().map(|curve| Series {
         name: curve.name(),
         ink: curve.ink,
-        joined: true,
+        drawn: Drawn::Joined,
         marks: curve.estimates.iter().map(|estimate| mark(estimate)).collect(),
     });
     Chart {
@@ -213,7 +213,7 @@ pub(crate) fn slope_chart(samples: &Samples<'_>) -> Chart {
         .map(|curve| Series {
             name: curve.name(),
             ink: curve.ink,
-            joined: true,
+            drawn: Drawn::Joined,
             marks: slopes(&curve.estimates),
         })
         .collect();
@@ -243,7 +243,7 @@ pub(crate) fn slope_chart(samples: &Samples<'_>) -> Chart {
         title: "Where the curves fall".to_owned(),
         caption,
         x: unique_bytes_axis(),
-        y: Axis { label: "slope".to_owned(), scale: Scale::Linear, unit: Unit::Slope, reach: None },
+        y: Axis { label: "slope".to_owned(), scale: Scale::Linear, unit: Unit::Slope, reach: None, names: vec![] },
         rules: rules.collect(),
         bands: vec![],
         series,

@@ -7,6 +7,7 @@
 //! the terminal plots in characters, so that the three cannot disagree.
 
 mod chart;
+mod comparison;
 mod course;
 mod doubts;
 mod facts;
@@ -18,6 +19,9 @@ mod sample;
 mod sayings;
 mod summary;
 mod text;
+mod validation;
 
+pub use comparison::{ComparedSystem, ComparisonPage, comparison_html};
 pub use html::html;
-pub use text::text;
+pub use text::{comparison_text, text, validation_text};
+pub use validation::{ValidationPage, page::validation_html};

@@ -1,8 +1,13 @@
 //! The summary at the end of a run, in characters: the landscape, the regions, what it says, what
 //! to doubt, where the time went.
 
+mod comparison;
 mod paint;
 mod plot;
+mod validation;
+
+pub use comparison::comparison_text;
+pub use validation::validation_text;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use ioscape_model::units::show_seconds;

@@ -83,7 +83,7 @@ fn borders(grid: &mut [Vec<Cell>], chart: &Chart, x: &LogAxis) {
         let character = match rule.kind {
             RuleKind::Capacity => '┊',
             RuleKind::Onset => '.',
-            RuleKind::Focal | RuleKind::Level => continue,
+            RuleKind::Focal | RuleKind::Level | RuleKind::Diagonal => continue,
         };
         let Some(column) = x.cell(rule.at) else { continue };
         for row in grid.iter_mut() {

@@ -1,0 +1,149 @@
+//! Systems held against a baseline, from records of simulated devices.
+
+use std::sync::LazyLock;
+
+use ioscape_engine::sim::{Cost, Level, SimSpec};
+
+use crate::workdir::Workdir;
+
+/// What the runs wrote: name and text. They are made once, for all tests.
+static RECORDS: LazyLock<Vec<(&str, Vec<u8>)>> = LazyLock::new(|| {
+    let work = Workdir::new();
+    std::fs::write(work.path("slow.toml"), slow(1.5).to_toml()).unwrap();
+    let runs = [
+        ("sim:nvme", "one.jsonl", "1"),
+        ("sim:nvme", "again.jsonl", "2"),
+        ("sim:slow.toml", "slow.jsonl", "3"),
+    ];
+    let record = |(target, name, seed): (&str, &'static str, &str)| {
+        let arguments = ["run", target, "--out", name, "--seed", seed, "--budget", "4m"];
+        work.stdout(&[&arguments[..], &["--report", "none", "--quiet"]].concat());
+        (name, std::fs::read(work.path(name)).unwrap())
+    };
+    runs.into_iter().map(record).collect()
+});
+
+/// `sim:nvme`, where everything takes longer by this factor.
+fn slow(factor: f64) -> SimSpec {
+    let spec = SimSpec::preset("nvme").unwrap();
+    let cost = |cost: Cost| Cost {
+        fixed_us: cost.fixed_us * factor,
+        bytes_per_s: cost.bytes_per_s / factor,
+    };
+    let slowed = |level: &Level| Level {
+        ops_per_s_max: level.ops_per_s_max.map(|most| most / factor),
+        bytes_per_s_max: level.bytes_per_s_max.map(|most| most / factor),
+        read_random: cost(level.read_random),
+        read_sequential: level.read_sequential.map(cost),
+        write_random: level.write_random.map(cost),
+        write_sequential: level.write_sequential.map(cost),
+        ..level.clone()
+    };
+    SimSpec { levels: spec.levels.iter().map(slowed).collect(), ..spec }
+}
+
+/// A directory with all of the records.
+fn records() -> Workdir {
+    let work = Workdir::new();
+    for (name, text) in RECORDS.iter() {
+        std::fs::write(work.path(name), text).unwrap();
+    }
+    work
+}
+
+#[test]
+fn a_slower_system_is_found_and_the_same_one_is_not() {
+    let work = records();
+    let same = work.json(&["compare", "one.jsonl", "again.jsonl", "--json"]);
+    assert_eq!(same["baseline"], "one.jsonl");
+    assert_eq!(same["verdict"], "no_difference_shown", "{same:#}");
+    assert_eq!(same["comparisons"].as_array().unwrap().len(), 12);
+    for comparison in same["comparisons"].as_array().unwrap() {
+        assert_eq!(comparison["record"], "again.jsonl");
+        let [low, value, high] =
+            ["low", "value", "high"].map(|end| comparison["ratio"][end].as_f64().unwrap());
+        assert!(low <= value && value <= high, "{comparison}");
+        assert!(comparison["verdict"].is_string() && comparison["workload"].is_object());
+    }
+    let itself = work.json(&["compare", "one.jsonl", "one.jsonl", "--json"]);
+    assert_eq!(itself["verdict"], "no_difference_shown");
+    assert_eq!(itself["systems"][0]["geometric_mean"]["ratio"]["value"], 1.0);
+
+    let slow = work.json(&["compare", "one.jsonl", "slow.jsonl", "again.jsonl", "--json"]);
+    assert_eq!(slow["verdict"], "slower", "{slow:#}");
+    assert_eq!(slow["systems"][0]["verdict"], "slower");
+    assert_eq!(slow["systems"][1]["verdict"], "no_difference_shown");
+    let ratio = slow["systems"][0]["geometric_mean"]["ratio"]["value"].as_f64().unwrap();
+    assert!((ratio * 1.5 - 1.0).abs() < 0.1, "{ratio}");
+    for cache in slow["systems"][0]["caches"].as_array().unwrap() {
+        let ratio = cache["ratio"]["value"].as_f64().unwrap_or(1.0);
+        assert!((ratio - 1.0).abs() < 0.15, "the caches are the same: {cache}");
+    }
+}
+
+#[test]
+fn what_is_worse_than_tolerated_is_exit_code_1_and_a_page_and_a_text_say_so() {
+    let work = records();
+    let arguments = ["compare", "one.jsonl", "slow.jsonl", "--tolerance", "5%"];
+    let output = work.output(&[&arguments[..], &["--out", "page.html"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("B is slower") && text.contains("than was tolerated"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let page = std::fs::read_to_string(work.path("page.html")).unwrap();
+    assert!(page.contains("B is slower") && page.contains("\"overlay\""));
+    assert!(!page.contains("http-equiv=\"refresh\"") && !page.contains("src=\"http"));
+    let fine = work.output(&["compare", "one.jsonl", "again.jsonl", "--tolerance", "5%"]);
+    assert_eq!(fine.status.code(), Some(0));
+    let faster = work.output(&["compare", "slow.jsonl", "one.jsonl", "--tolerance", "5%"]);
+    assert_eq!(faster.status.code(), Some(0));
+}
+
+#[test]
+fn a_price_is_worth_it_or_not() {
+    let work = records();
+    let worth = |prices: &str| {
+        let json = work.json(&["compare", "slow.jsonl", "one.jsonl", "--json", "--price", prices]);
+        let per_unit = json["prices"][1]["mb_per_s_per_unit"].as_f64().unwrap();
+        (json["systems"][0]["price"]["worth"].as_str().unwrap().to_owned(), per_unit)
+    };
+    let (cheap, more) = worth("A=100,B=120");
+    let (dear, less) = worth("slow=100,one.jsonl=300");
+    assert_eq!((cheap.as_str(), dear.as_str()), ("worth_it", "not_worth_it"));
+    assert!((more / less / 2.5 - 1.0).abs() < 1e-9);
+    assert_eq!(worth("1=100,2=150").0, "cannot_be_said");
+}
+
+#[test]
+fn given_workloads_replace_the_named_ones() {
+    let work = records();
+    let arguments = ["compare", "one.jsonl", "slow.jsonl", "--json", "-w", "oltp"];
+    let more = ["-w", "unique_bytes=64MiB,read_frac=1"];
+    let json = work.json(&[&arguments[..], &more].concat());
+    let names: Vec<&str> = json["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names.len(), 2);
+    assert_eq!(names[0], "oltp");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_in_one_line() {
+    let work = records();
+    work.stdout(&["measure", "sim:nvme", "-w", "oltp", "--out", "few.jsonl", "--quiet"]);
+    for (arguments, part) in [
+        (&["one.jsonl"][..], "two records are needed"),
+        (&["one.jsonl", "missing.jsonl"], "cannot open missing.jsonl"),
+        (&["one.jsonl", "few.jsonl"], "few.jsonl: "),
+        (&["one.jsonl", "one.jsonl", "--price", "A=0,B=2"], "above zero"),
+        (&["one.jsonl", "one.jsonl", "--price", "A=1,D=2"], "names no record"),
+        (&["one.jsonl", "one.jsonl", "-w", "oltpp"], "no workload is called"),
+        (&["one.jsonl", "one.jsonl", "--out", "one.jsonl"], "is a record"),
+    ] {
+        let line = work.refusal(&[&["compare"], arguments].concat());
+        assert!(line.contains(part) && line.trim_end().lines().count() == 1, "{line}");
+    }
+}

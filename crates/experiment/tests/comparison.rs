@@ -1,0 +1,212 @@
+//! Comparing systems, from end to end on simulated devices: a system must not differ from itself,
+//! and one that is slower by a tenth must be found.
+//!
+//! A few comparisons are made with every test. The rates that are promised need a thousand:
+//! `cargo test --release -p ioscape-experiment --test comparison -- --ignored --nocapture`, for an
+//! hour or two; `IOSCAPE_COMPARISONS` sets another number.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use ioscape_analysis::compare::{System, Versus, compare};
+use ioscape_analysis::model::{Sample, Training};
+use ioscape_analysis::predict::Predictor;
+use ioscape_engine::Rig;
+use ioscape_engine::sim::{Cost, Level, SimRig, SimSpec};
+use ioscape_experiment::explore::{Earlier, Run, explore};
+use ioscape_experiment::plan::{BlendPlan, BlendSettings};
+use ioscape_model::line::FORMAT_VERSION;
+use ioscape_model::{
+    Header, Hints, Host, Limits, Line, Method, Overall, Record, Rules, Target, Tool, Verdict,
+    Workload, named,
+};
+
+/// `--budget`, by default.
+const BUDGET_S: f64 = 600.0;
+/// Two visits differ by this; nothing else about two runs does.
+const VISIT_CV: f64 = 0.03;
+const HANDICAP: f64 = 1.1;
+
+/// A run's record with what is asked of it.
+struct Mapped {
+    record: Record,
+    samples: Vec<Sample>,
+    predictor: Predictor,
+}
+
+impl Mapped {
+    fn run(spec: &SimSpec, seed: u64) -> Self {
+        let record = record(spec, seed);
+        let training = Training::of(&record);
+        let samples = training.samples.clone();
+        Self { predictor: Predictor::fit(training).unwrap(), samples, record }
+    }
+
+    fn system(&self) -> System<'_> {
+        System::of(&self.record, &self.samples, &self.predictor)
+    }
+
+    fn against(&self, baseline: &Self) -> Versus {
+        let works: Vec<Workload> = named::names().filter_map(named::named).collect();
+        compare(&baseline.system(), &self.system(), &works)
+    }
+}
+
+/// What `ioscape run sim:NAME` writes.
+fn record(spec: &SimSpec, seed: u64) -> Record {
+    let mut rig = SimRig::new(spec.clone(), seed);
+    let header = header(spec, seed, rig.hints());
+    let mut text = serde_json::to_vec(&Line::Header(header.clone())).unwrap();
+    text.push(b'\n');
+    let mut plan = BlendPlan::new(BlendSettings::of(&header));
+    let run = Run {
+        rig: &mut rig,
+        plan: &mut plan,
+        header: &header,
+        budget_s: BUDGET_S,
+        interrupt: &AtomicBool::new(false),
+        journal: &mut |line| {
+            serde_json::to_writer(&mut text, line)?;
+            text.push(b'\n');
+            Ok(())
+        },
+        on_event: &mut |_| {},
+    };
+    explore(run, Earlier::default()).unwrap();
+    Record::read(text.as_slice()).unwrap()
+}
+
+fn header(spec: &SimSpec, seed: u64, hints: Hints) -> Header {
+    Header {
+        format_version: FORMAT_VERSION,
+        tool: Tool::default(),
+        run_id: String::new(),
+        command_line: vec![],
+        seed,
+        start_time: String::new(),
+        host: Host::default(),
+        target: Target::default(),
+        method: Method::Blend,
+        rules: Rules::brief(),
+        ranges: spec.ranges(),
+        budget_s: BUDGET_S,
+        limits: Limits::default(),
+        hints,
+        forecast: None,
+    }
+}
+
+fn device(name: &str) -> SimSpec {
+    let mut spec = SimSpec::preset(name).unwrap();
+    spec.noise.between_cv = VISIT_CV;
+    spec
+}
+
+/// Everything takes longer by this factor.
+fn slower(spec: &SimSpec, factor: f64) -> SimSpec {
+    let cost = |cost: Cost| Cost {
+        fixed_us: cost.fixed_us * factor,
+        bytes_per_s: cost.bytes_per_s / factor,
+    };
+    let level = |level: &Level| Level {
+        ops_per_s_max: level.ops_per_s_max.map(|most| most / factor),
+        bytes_per_s_max: level.bytes_per_s_max.map(|most| most / factor),
+        read_random: cost(level.read_random),
+        read_sequential: level.read_sequential.map(cost),
+        write_random: level.write_random.map(cost),
+        write_sequential: level.write_sequential.map(cost),
+        ..level.clone()
+    };
+    SimSpec { levels: spec.levels.iter().map(level).collect(), ..spec.clone() }
+}
+
+/// The word for a comparison of two runs, and what stands behind it.
+fn said(versus: &Versus) -> String {
+    let sum = |of: &Option<ioscape_model::OverallRatio>| {
+        of.map_or_else(String::new, |of| {
+            format!("{:.3} ({:.3} to {:.3})", of.ratio.value, of.ratio.low, of.ratio.high)
+        })
+    };
+    let (mean, measured) = (sum(&versus.geometric_mean), sum(&versus.measured));
+    let shown = versus
+        .workloads
+        .iter()
+        .zip(named::names())
+        .filter(|(tested, _)| matches!(tested.verdict, Verdict::Faster | Verdict::Slower));
+    let shown: Vec<String> = shown
+        .map(|(tested, name)| {
+            format!(
+                "{name} {:.3} ({:.3} to {:.3})",
+                tested.ratio.value, tested.ratio.low, tested.ratio.high
+            )
+        })
+        .collect();
+    format!("{:?}, mean {mean}, measured {measured}; {}", versus.verdict, shown.join(", "))
+}
+
+#[test]
+fn a_system_does_not_differ_from_itself_and_a_slower_one_is_found() {
+    let spec = device("nvme");
+    let (slower, runs) = (slower(&spec, HANDICAP), 5);
+    let plain: Vec<Mapped> = (0..runs).map(|seed| Mapped::run(&spec, seed)).collect();
+    let handicapped: Vec<Mapped> = (50..53).map(|seed| Mapped::run(&slower, seed)).collect();
+    let (mut different, mut compared) = (0, 0);
+    for (index, one) in plain.iter().enumerate() {
+        for other in &plain[index + 1..] {
+            let versus = other.against(one);
+            compared += 1;
+            different += usize::from(versus.verdict != Overall::NoDifferenceShown);
+        }
+    }
+    assert!(different <= 2, "{different} of {compared} comparisons of a system with itself");
+    let (mut found, mut tried) = (0, 0);
+    for one in &plain {
+        for other in &handicapped {
+            let versus = other.against(one);
+            tried += 1;
+            found += usize::from(versus.verdict == Overall::Slower);
+        }
+    }
+    assert!(found * 10 >= tried * 8, "{found} of {tried} handicaps were found");
+}
+
+/// Rates over many pairs of runs, no run in more than one of them.
+#[test]
+#[ignore = "an hour or two"]
+fn the_rates_that_are_promised() {
+    let count = std::env::var("IOSCAPE_COMPARISONS").map_or(1000, |text| text.parse().unwrap());
+    let devices = ["nvme", "hdd", "cloud-volume"].map(device);
+    let next = AtomicU64::new(0);
+    let [different, found] = [AtomicU64::new(0), AtomicU64::new(0)];
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= count {
+                        return;
+                    }
+                    let spec = &devices[index as usize % devices.len()];
+                    let run = |spec: &SimSpec, part: u64| Mapped::run(spec, 3 * index + part);
+                    let baseline = run(spec, 0);
+                    let again = run(spec, 1).against(&baseline);
+                    let slowed = run(&slower(spec, HANDICAP), 2).against(&baseline);
+                    if again.verdict != Overall::NoDifferenceShown {
+                        different.fetch_add(1, Ordering::Relaxed);
+                        println!("{index} {} with itself: {}", spec.name, said(&again));
+                    }
+                    if slowed.verdict == Overall::Slower {
+                        found.fetch_add(1, Ordering::Relaxed);
+                    } else {
+                        println!("{index} {} slowed: {}", spec.name, said(&slowed));
+                    }
+                }
+            });
+        }
+    });
+    let share = |of: AtomicU64| of.into_inner() as f64 / count as f64;
+    let (different, found) = (share(different), share(found));
+    println!("{count} comparisons: false differences {different}, handicaps found {found}");
+    assert!(different <= 0.065 && found >= 0.9);
+}

@@ -1,0 +1,303 @@
+//! What is said about workloads that were not measured: predictions, comparisons of systems, and
+//! how far predictions were off. Plain documents, as `--json` prints them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Curve, Interval, RegionUniqueBytes, Warning, Workload, point::finite};
+
+/// A predicted figure with its 90 % interval. Never null.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// The figure.
+    #[serde(serialize_with = "finite")]
+    pub value: f64,
+    /// Lower end.
+    #[serde(serialize_with = "finite")]
+    pub low: f64,
+    /// Upper end.
+    #[serde(serialize_with = "finite")]
+    pub high: f64,
+}
+
+/// What a workload that was not measured would get.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Prediction {
+    /// A named workload's name; the literal otherwise.
+    pub name: String,
+    /// The workload.
+    pub workload: Workload,
+    /// The region its `unique_bytes` falls in.
+    pub region: String,
+    /// Whether it lies inside the box that was measured.
+    pub in_range: bool,
+    /// Absorbed throughput of one new measurement of a few seconds.
+    pub throughput_bytes_per_s: Figure,
+    /// Mean response time per request, closed loop.
+    pub response_time_s: Figure,
+    /// What the product of single-parameter curves says (Chen and Patterson 1994, section 9).
+    #[serde(serialize_with = "finite")]
+    pub product_throughput_bytes_per_s: f64,
+    /// What is doubtful about it.
+    pub warnings: Vec<Warning>,
+}
+
+/// What `predict --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Predictions {
+    /// The model that answered.
+    pub model: String,
+    /// In the order asked.
+    pub predictions: Vec<Prediction>,
+}
+
+/// What comparing two systems on a workload says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Faster than the baseline, beyond doubt.
+    Faster,
+    /// Slower than the baseline, beyond doubt.
+    Slower,
+    /// The interval holds 1.
+    NoDifferenceShown,
+    /// One of the two was not measured there.
+    OutOfRange,
+}
+
+/// One workload on a system, against the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// The system's record.
+    pub record: String,
+    /// A named workload's name; the literal otherwise.
+    pub name: String,
+    /// The workload.
+    pub workload: Workload,
+    /// The baseline's predicted throughput.
+    #[serde(serialize_with = "finite")]
+    pub baseline_bytes_per_s: f64,
+    /// The system's.
+    #[serde(serialize_with = "finite")]
+    pub throughput_bytes_per_s: f64,
+    /// Throughput over the baseline's.
+    pub ratio: Figure,
+    /// What that says.
+    pub verdict: Verdict,
+}
+
+/// What many verdicts say together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Overall {
+    /// Faster somewhere, nowhere slower.
+    Faster,
+    /// Slower somewhere, nowhere faster.
+    Slower,
+    /// Faster here, slower there.
+    Mixed,
+    /// No interval leaves 1 out.
+    NoDifferenceShown,
+    /// Nothing could be compared.
+    OutOfRange,
+}
+
+/// A ratio that stands for several workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OverallRatio {
+    /// Throughput over the baseline's.
+    pub ratio: Figure,
+    /// What that says.
+    pub verdict: Verdict,
+    /// How many workloads it rests on.
+    pub workloads: u64,
+}
+
+/// A cache in two systems: where a curve falls.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CacheComparison {
+    /// On which curve.
+    pub curve: Curve,
+    /// The baseline's capacity, bytes, 95 %; null where it showed no such border.
+    pub baseline_capacity_bytes: Option<Interval>,
+    /// The other's.
+    pub capacity_bytes: Option<Interval>,
+    /// Capacity over the baseline's, 95 %.
+    pub ratio: Option<Figure>,
+}
+
+/// A region of one system, looked at where its family was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RegionLevel {
+    /// Where it lies.
+    pub unique_bytes: RegionUniqueBytes,
+    /// Throughput at its focal point, 95 %.
+    pub throughput_bytes_per_s: Figure,
+}
+
+/// A region that two systems may both have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RegionComparison {
+    /// What it is.
+    pub name: String,
+    /// In the baseline; null where it has no such region.
+    pub baseline: Option<RegionLevel>,
+    /// In the other.
+    pub other: Option<RegionLevel>,
+    /// Throughput over the baseline's, each at its own focal point, 95 %.
+    pub ratio: Option<Figure>,
+}
+
+/// Whether a system is worth its price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Worth {
+    /// Throughput grows by more than the price.
+    WorthIt,
+    /// By less.
+    NotWorthIt,
+    /// The interval holds the ratio of the prices.
+    CannotBeSaid,
+}
+
+/// A system's price against the baseline's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PriceComparison {
+    /// Price over the baseline's.
+    pub price_ratio: f64,
+    /// Whether the geometric mean of the throughput follows.
+    pub worth: Worth,
+    /// Whether each workload's does, for those in range.
+    pub workloads: BTreeMap<String, Worth>,
+}
+
+/// A system as a whole, against the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SystemComparison {
+    /// The system's record.
+    pub record: String,
+    /// What everything says together.
+    pub verdict: Overall,
+    /// Over the workloads in range, predicted; null where fewer than two are.
+    pub geometric_mean: Option<OverallRatio>,
+    /// Median over workloads that both records measured, without any model; null where there are
+    /// too few.
+    pub measured: Option<OverallRatio>,
+    /// Caches side by side.
+    pub caches: Vec<CacheComparison>,
+    /// Regions side by side.
+    pub regions: Vec<RegionComparison>,
+    /// What is slower than the baseline by more than the tolerance, beyond doubt.
+    pub beyond_tolerance: Vec<String>,
+    /// Where prices were given.
+    pub price: Option<PriceComparison>,
+}
+
+/// What a system gives for its price.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PricePerformance {
+    /// The system's record.
+    pub record: String,
+    /// Its price, in the currency that was meant.
+    pub price: f64,
+    /// Geometric mean of the workloads that are in range everywhere, MB/s per unit of currency.
+    pub mb_per_s_per_unit: Option<f64>,
+    /// Workload by workload, for those.
+    pub workloads: BTreeMap<String, f64>,
+}
+
+/// What `compare --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparisons {
+    /// The baseline's record.
+    pub baseline: String,
+    /// By record, then by workload, in the order asked.
+    pub comparisons: Vec<Comparison>,
+    /// By record.
+    pub systems: Vec<SystemComparison>,
+    /// By record, the baseline first; empty without prices.
+    pub prices: Vec<PricePerformance>,
+    /// All of it together.
+    pub verdict: Overall,
+}
+
+/// Errors of one model over a set of workloads, as fractions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Errors {
+    /// How many workloads the model answered for.
+    #[serde(default)]
+    pub workloads: u64,
+    /// Median of |predicted/measured - 1|.
+    pub median: f64,
+    /// Lower end of the median's 90 % interval: which workloads were drawn is chance.
+    #[serde(default)]
+    pub median_low: f64,
+    /// Its upper end.
+    #[serde(default)]
+    pub median_high: f64,
+    /// The median as it would be had sizes been drawn evenly and not log-evenly.
+    #[serde(default)]
+    pub median_even_sizes: f64,
+    /// Its 75th percentile.
+    pub p75: f64,
+    /// Its 90th percentile.
+    pub p90: f64,
+    /// Median of |ln(predicted/measured)|, which is symmetric.
+    pub log_median: f64,
+    /// Share of the workloads whose measurement lies in the 90 % interval; null for a model
+    /// without intervals.
+    pub coverage: Option<f64>,
+    /// Median of high over low; null for a model without intervals.
+    pub interval_ratio_median: Option<f64>,
+    /// Median outside the border bands that the record declared beforehand.
+    pub median_outside_bands: f64,
+    /// How many workloads lie inside those bands.
+    pub dropped: u64,
+}
+
+/// How far the same workloads are apart when measured twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Repeatability {
+    /// Median of |first/second - 1|.
+    pub median: f64,
+    /// Its 90th percentile.
+    pub p90: f64,
+}
+
+/// One validation workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ValidationPoint {
+    /// The workload.
+    pub workload: Workload,
+    /// Throughput of its visits, bytes per second.
+    pub measured_bytes_per_s: Vec<f64>,
+    /// What each model said beforehand; models that had nothing to say are missing.
+    pub predicted_bytes_per_s: BTreeMap<String, Figure>,
+    /// Whether it lies in a border band that the record declared beforehand.
+    pub in_border_band: bool,
+}
+
+/// What `validate --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Validation {
+    /// The record whose predictions were tried.
+    #[serde(default)]
+    pub record: String,
+    /// Where the workloads came from.
+    pub seed: u64,
+    /// How many were drawn; fewer were scored where it was interrupted.
+    #[serde(default)]
+    pub workloads: u64,
+    /// Errors by model.
+    pub models: BTreeMap<String, Errors>,
+    /// By model and parameter: rank correlation (Spearman) of the error with the parameter.
+    #[serde(default)]
+    pub rank_correlation: BTreeMap<String, BTreeMap<String, f64>>,
+    /// A perfect prediction would be off by half of it.
+    pub repeatability: Repeatability,
+    /// All that were measured, in the order of their first visit; none was removed. Those visited
+    /// twice are scored.
+    pub points: Vec<ValidationPoint>,
+}

@@ -1,0 +1,274 @@
+//! Two systems or more, side by side: what is shown of a comparison, and in which words. `page`
+//! arranges it as HTML with the papers' figures, `text::comparison` for the terminal.
+//!
+//! Nothing is computed here: ratios, intervals and verdicts come with the document, predicted
+//! lines from whoever has the models.
+
+use ioscape_model::units::{show_rate, three_digits};
+use ioscape_model::{
+    Comparison, Comparisons, Curve, Figure, Interval, Overall, OverallRatio, Record,
+    RegionComparison, SystemComparison, Verdict, Workload, Worth,
+};
+
+use crate::chart::{Table, stretch};
+use crate::facts;
+use crate::figures::{self, UNKNOWN};
+
+mod page;
+
+pub use page::comparison_html;
+
+/// What stands on the page of a comparison.
+#[derive(Clone, Debug)]
+pub struct ComparisonPage<'a> {
+    /// The baseline first.
+    pub systems: Vec<ComparedSystem<'a>>,
+    /// What was found.
+    pub document: &'a Comparisons,
+    /// What the predicted lines are for, but for its `unique_bytes`.
+    pub overlay: Workload,
+}
+
+/// A system on that page.
+#[derive(Clone, Debug)]
+pub struct ComparedSystem<'a> {
+    /// Its record.
+    pub record: &'a Record,
+    /// The name of the record's file.
+    pub file: String,
+    /// `unique_bytes`, and the throughput that its models predict there.
+    pub predicted: Vec<(f64, f64)>,
+}
+
+/// The letter that a system goes by: A is the baseline.
+pub(crate) fn letter(place: usize) -> String {
+    match u8::try_from(place) {
+        Ok(place) if place < 26 => char::from(b'A' + place).to_string(),
+        _ => format!("#{}", place + 1),
+    }
+}
+
+/// `A  before.jsonl  /mnt/data: ext4 on nvme0n1`.
+pub(crate) fn legend(page: &ComparisonPage<'_>) -> Vec<(String, String)> {
+    let words = |system: &ComparedSystem<'_>| {
+        let header = &system.record.header;
+        format!("{}: {}, {}", system.file, header.target.path, facts::storage(header))
+    };
+    page.systems.iter().enumerate().map(|(i, system)| (letter(i), words(system))).collect()
+}
+
+/// The comparisons of system number `place`, counted with the baseline.
+pub(crate) fn of_system<'a>(page: &ComparisonPage<'a>, place: usize) -> &'a [Comparison] {
+    let others = page.document.systems.len().max(1);
+    let each = page.document.comparisons.len() / others;
+    &page.document.comparisons[(place - 1) * each..place * each]
+}
+
+/// What all of it says about a system, in one sentence.
+pub(crate) fn sentence(
+    system: &SystemComparison,
+    workloads: &[Comparison],
+    letter: &str,
+) -> String {
+    let named = |verdict: Verdict| {
+        let names = workloads.iter().filter(|c| c.verdict == verdict).map(|c| c.name.as_str());
+        names.collect::<Vec<_>>()
+    };
+    let on = |names: &[&str]| match names.len() {
+        few if few <= 3 => names.join(", "),
+        many => format!("{many} workloads"),
+    };
+    let (faster, slower) = (named(Verdict::Faster), named(Verdict::Slower));
+    let sums =
+        [("over all", &system.geometric_mean), ("over what both measured", &system.measured)];
+    let place = |names: &[&str], verdict: Verdict| {
+        let shown = sums.iter().filter(|(_, sum)| sum.is_some_and(|sum| sum.verdict == verdict));
+        let mut places: Vec<String> = shown.map(|(name, _)| (*name).to_owned()).collect();
+        if !names.is_empty() {
+            places.push(format!("on {}", on(names)));
+        }
+        places.join(" and ")
+    };
+    let mean =
+        system.geometric_mean.or(system.measured).map(|sum| figures::ratio(&span(&sum.ratio)));
+    let mean = mean.map_or_else(String::new, |mean| format!(", {mean} the throughput of A"));
+    match system.verdict {
+        Overall::Faster => {
+            format!("{letter} is faster{mean}: beyond doubt {}.", place(&faster, Verdict::Faster))
+        }
+        Overall::Slower => {
+            format!("{letter} is slower{mean}: beyond doubt {}.", place(&slower, Verdict::Slower))
+        }
+        Overall::Mixed => format!(
+            "{letter} is faster {} and slower {}{mean} in the mean.",
+            place(&faster, Verdict::Faster),
+            place(&slower, Verdict::Slower),
+        ),
+        Overall::NoDifferenceShown => format!(
+            "No difference shown between {letter} and A{mean}: what lies in these intervals cannot \
+             be told from chance."
+        ),
+        Overall::OutOfRange => format!(
+            "Nothing can be said about {letter}: none of the workloads lies in what both records \
+             measured."
+        ),
+    }
+}
+
+/// Caches side by side.
+pub(crate) fn caches(system: &SystemComparison, letter: &str) -> Table {
+    let row = |cache: &ioscape_model::CacheComparison| {
+        let size = |of: &Option<Interval>| of.as_ref().map_or_else(unknown, figures::bytes);
+        let curve = match cache.curve {
+            Curve::Read => "read cache",
+            Curve::Write => "write cache",
+            Curve::Mixed => "cache",
+        };
+        let ratio = cache.ratio.as_ref().map_or_else(unknown, |r| figures::ratio(&span(r)));
+        let sizes = [size(&cache.baseline_capacity_bytes), size(&cache.capacity_bytes)];
+        let [from, to] = sizes;
+        vec![curve.to_owned(), from, to, ratio]
+    };
+    Table { head: head("", letter), rows: system.caches.iter().map(row).collect() }
+}
+
+/// Regions side by side.
+pub(crate) fn regions(system: &SystemComparison, letter: &str) -> Table {
+    let row = |region: &RegionComparison| {
+        let level = |of: &Option<ioscape_model::RegionLevel>| {
+            of.as_ref().map_or_else(unknown, |level| {
+                let at = level.unique_bytes;
+                format!(
+                    "{} over {}",
+                    figures::rate(&span(&level.throughput_bytes_per_s)),
+                    stretch(at.from, at.to)
+                )
+            })
+        };
+        let ratio = region.ratio.as_ref().map_or_else(unknown, |r| figures::ratio(&span(r)));
+        vec![region.name.clone(), level(&region.baseline), level(&region.other), ratio]
+    };
+    Table { head: head("region", letter), rows: system.regions.iter().map(row).collect() }
+}
+
+/// Workloads, and what they say together.
+pub(crate) fn workloads(
+    system: &SystemComparison,
+    comparisons: &[Comparison],
+    letter: &str,
+) -> Table {
+    let row = |comparison: &Comparison| {
+        vec![
+            comparison.name.clone(),
+            show_rate(comparison.baseline_bytes_per_s),
+            show_rate(comparison.throughput_bytes_per_s),
+            figures::ratio(&span(&comparison.ratio)),
+            verdict(comparison.verdict).to_owned(),
+        ]
+    };
+    let mut rows: Vec<Vec<String>> = comparisons.iter().map(row).collect();
+    let mut sum = |name: &str, of: &Option<OverallRatio>| {
+        if let Some(of) = of {
+            let name = format!("{name} of {}", of.workloads);
+            let ratio = figures::ratio(&span(&of.ratio));
+            let verdict = verdict(of.verdict).to_owned();
+            rows.push(vec![name, String::new(), String::new(), ratio, verdict]);
+        }
+    };
+    sum("geometric mean", &system.geometric_mean);
+    sum("measured, median", &system.measured);
+    let mut head = head("workload", letter);
+    head.push("difference".to_owned());
+    Table { head, rows }
+}
+
+/// What the intervals of [`workloads`] are.
+pub(crate) const WORKLOADS_NOTE: &str = "Predicted throughput, and its ratio with the interval at \
+    the level of its test. The tests of one record against A are corrected together (Holm): the \
+    chance of any false difference among them is 5 % at most. The last rows: the mean of all \
+    ratios in range, and the median over workloads that both records measured.";
+
+/// What the intervals of [`regions`] and [`caches`] are.
+pub(crate) const SIDE_NOTE: &str =
+    "Throughput at each region's own focal point; intervals 95 %, each by itself.";
+
+/// Throughput for the price; empty without prices.
+pub(crate) fn prices(page: &ComparisonPage<'_>) -> Table {
+    let prices = &page.document.prices;
+    let mut head = vec!["MB/s per unit of price".to_owned()];
+    head.extend(
+        prices.iter().enumerate().map(|(i, price)| format!("{} at {}", letter(i), price.price)),
+    );
+    let names: Vec<&str> = page.systems.get(1).map_or_else(Vec::new, |_| {
+        of_system(page, 1).iter().map(|comparison| comparison.name.as_str()).collect()
+    });
+    let show = |value: Option<f64>| value.map_or_else(unknown, three_digits);
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for name in names {
+        let of = |p: &ioscape_model::PricePerformance| show(p.workloads.get(name).copied());
+        let cells = prices.iter().map(of);
+        rows.push([name.to_owned()].into_iter().chain(cells).collect());
+    }
+    let means = prices.iter().map(|price| show(price.mb_per_s_per_unit));
+    rows.push(["geometric mean".to_owned()].into_iter().chain(means).collect());
+    Table { head, rows }
+}
+
+/// Kopp's question: is it worth its price?
+pub(crate) fn worth(system: &SystemComparison, letter: &str) -> Option<String> {
+    let price = system.price.as_ref()?;
+    let ratio = system.geometric_mean.or(system.measured)?.ratio;
+    let performance = figures::ratio(&span(&ratio));
+    let words = match price.worth {
+        Worth::WorthIt => "it is worth its price",
+        Worth::NotWorthIt => "it is not worth its price",
+        Worth::CannotBeSaid => "whether it is worth its price cannot be said",
+    };
+    let names = |worth: Worth| {
+        let of = price.workloads.iter().filter(|(_, w)| **w == worth);
+        of.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let mut parts = vec![format!(
+        "{letter} has {performance} the throughput of A at × {} the price: {words}.",
+        three_digits(price.price_ratio)
+    )];
+    let exceptions = [(Worth::WorthIt, "Worth it on"), (Worth::NotWorthIt, "Not worth it on")];
+    for (worth, words) in exceptions {
+        let on = names(worth);
+        if price.worth != worth && !on.is_empty() {
+            parts.push(format!("{words} {on}."));
+        }
+    }
+    Some(parts.join(" "))
+}
+
+/// What is slower than was tolerated; none where nothing is.
+pub(crate) fn intolerable(system: &SystemComparison, letter: &str) -> Option<String> {
+    let list = system.beyond_tolerance.join(", ");
+    (!list.is_empty()).then(|| format!("{letter} is slower than was tolerated: {list}."))
+}
+
+fn head(first: &str, letter: &str) -> Vec<String> {
+    vec![first.to_owned(), "A".to_owned(), letter.to_owned(), format!("{letter} / A")]
+}
+
+fn unknown() -> String {
+    UNKNOWN.to_owned()
+}
+
+/// As the other figures of a report are shown.
+pub(crate) fn span(figure: &Figure) -> Interval {
+    Interval { mean: figure.value, low: figure.low, high: figure.high }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::NoDifferenceShown => "none shown",
+        Verdict::OutOfRange => "out of range",
+    }
+}
+
+#[cfg(test)]
+mod tests;

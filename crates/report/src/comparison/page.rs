@@ -1,0 +1,225 @@
+//! The page of a comparison: one file that loads nothing, with the overlay of all systems (Chen
+//! and Patterson 1994, Fig. 10) and the predicted ratios (Fig. 17).
+
+use askama::Template;
+use ioscape_model::{Estimate, Interval, Verdict, Workload};
+
+use super::{
+    ComparedSystem, ComparisonPage, SIDE_NOTE, WORKLOADS_NOTE, caches, intolerable, legend, letter,
+    of_system, prices, regions, sentence, span, workloads, worth,
+};
+use crate::chart::{
+    Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Table, Unit, throughput_axis,
+    unique_bytes_axis,
+};
+use crate::figures;
+use crate::html::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
+use crate::sample::Samples;
+
+/// The colours of systems, in their order.
+const INKS: [Ink; 6] = [Ink::Read, Ink::Write, Ink::Mixed, Ink::Fill, Ink::Canary, Ink::Plain];
+/// Room between the marks of two systems on one workload.
+const BESIDE: f64 = 0.14;
+
+/// Renders the page.
+pub fn comparison_html(page: &ComparisonPage<'_>) -> String {
+    let (overlay, ratios) = (overlay(page), ratios(page));
+    let data = script_json(&[&overlay, &ratios]);
+    let sections = (1..page.systems.len()).map(|place| section(page, place)).collect();
+    let template = ComparisonTemplate {
+        style: STYLE,
+        script: SCRIPT,
+        plot: PLOT,
+        plot_licenses: PLOT_LICENSES,
+        data,
+        legend: legend(page),
+        overlay: Figure::new(overlay, "landscape"),
+        ratios: Figure::new(ratios, "landscape"),
+        sections,
+        prices: (!page.document.prices.is_empty()).then(|| prices(page)),
+        side_note: SIDE_NOTE,
+        workloads_note: WORKLOADS_NOTE,
+    };
+    template.render().expect("the template writes into a string")
+}
+
+#[derive(Template)]
+#[template(path = "comparison.html")]
+struct ComparisonTemplate {
+    style: &'static str,
+    script: &'static str,
+    plot: &'static str,
+    plot_licenses: &'static str,
+    data: String,
+    legend: Vec<(String, String)>,
+    overlay: Figure,
+    ratios: Figure,
+    sections: Vec<Section>,
+    prices: Option<Table>,
+    side_note: &'static str,
+    workloads_note: &'static str,
+}
+
+/// One system against the baseline.
+struct Section {
+    letter: String,
+    sentences: Vec<String>,
+    workloads: Table,
+    regions: Table,
+    caches: Table,
+}
+
+impl Section {
+    /// Titles, tables, and what their intervals are.
+    fn tables<'a>(
+        &'a self,
+        side_note: &'a str,
+        workloads_note: &'a str,
+    ) -> [(&'static str, &'a Table, &'a str); 3] {
+        [
+            ("Workloads", &self.workloads, workloads_note),
+            ("Regions", &self.regions, side_note),
+            ("Caches", &self.caches, side_note),
+        ]
+    }
+}
+
+fn section(page: &ComparisonPage<'_>, place: usize) -> Section {
+    let (system, letter) = (&page.document.systems[place - 1], letter(place));
+    let comparisons = of_system(page, place);
+    let sentences = [
+        Some(sentence(system, comparisons, &letter)),
+        worth(system, &letter),
+        intolerable(system, &letter),
+    ];
+    Section {
+        sentences: sentences.into_iter().flatten().collect(),
+        workloads: workloads(system, comparisons, &letter),
+        regions: regions(system, &letter),
+        caches: caches(system, &letter),
+        letter,
+    }
+}
+
+fn ink(place: usize) -> Ink {
+    INKS[place % INKS.len()]
+}
+
+/// Throughput over `unique_bytes`, one line for each system.
+fn overlay(page: &ComparisonPage<'_>) -> Chart {
+    let mut series = Vec::new();
+    for (place, system) in page.systems.iter().enumerate() {
+        let (ink, letter) = (ink(place), letter(place));
+        let mark = |&(x, y): &(f64, f64)| Mark { x, y: Interval::exact(y), note: String::new() };
+        series.push(Series {
+            name: format!("{letter}, predicted"),
+            ink,
+            drawn: Drawn::Line,
+            marks: system.predicted.iter().map(mark).collect(),
+        });
+        let marks = measured(system, &page.overlay);
+        if !marks.is_empty() {
+            let name = format!("{letter}, measured");
+            series.push(Series { name, ink, drawn: Drawn::Dots, marks });
+        }
+    }
+    Chart {
+        id: "overlay".to_owned(),
+        title: "Throughput over the amount of data touched".to_owned(),
+        caption: format!(
+            "Lines: predicted for {}, the same for all systems. Dots: what each record measured \
+             of that, with 95 % intervals. Both axes are logarithmic.",
+            mix(&page.overlay)
+        ),
+        x: unique_bytes_axis(),
+        y: throughput_axis(Scale::Log10),
+        series,
+        bands: vec![],
+        rules: vec![],
+    }
+}
+
+/// What was measured on the line.
+fn measured(system: &ComparedSystem<'_>, overlay: &Workload) -> Vec<Mark> {
+    let samples = Samples::of(system.record);
+    let is_on_line = |estimate: &&Estimate| {
+        let unique_bytes = estimate.workload.unique_bytes;
+        estimate.workload == Workload { unique_bytes, ..overlay.clone() }
+    };
+    let mark = |estimate: &Estimate| Mark {
+        x: estimate.workload.unique_bytes as f64,
+        y: estimate.throughput_bytes_per_s,
+        note: figures::count(estimate.visits as usize, "visit"),
+    };
+    let mut marks: Vec<Mark> = samples.estimates.iter().filter(is_on_line).map(mark).collect();
+    marks.sort_by(|a, b| a.x.total_cmp(&b.x));
+    marks
+}
+
+fn mix(work: &Workload) -> String {
+    format!(
+        "requests of {}, {} reads, {} sequential, {}",
+        figures::size(work.size_mean as f64),
+        figures::percent(work.read_frac),
+        figures::percent(work.seq_frac),
+        if work.process_num == 1 {
+            "1 process".to_owned()
+        } else {
+            format!("{} processes", work.process_num)
+        }
+    )
+}
+
+/// Predicted ratio of each workload.
+fn ratios(page: &ComparisonPage<'_>) -> Chart {
+    let others = page.systems.len().saturating_sub(1);
+    let names: Vec<String> = match others {
+        0 => vec![],
+        _ => of_system(page, 1).iter().map(|comparison| comparison.name.clone()).collect(),
+    };
+    let series = (1..=others).map(|place| {
+        let aside = (place as f64 - f64::midpoint(others as f64, 1.0)) * BESIDE;
+        let mark = |(i, comparison): (usize, &ioscape_model::Comparison)| Mark {
+            x: i as f64 + 1.0 + aside,
+            y: span(&comparison.ratio),
+            note: match comparison.verdict {
+                Verdict::Faster => "faster",
+                Verdict::Slower => "slower",
+                Verdict::NoDifferenceShown => "no difference shown",
+                Verdict::OutOfRange => "out of range of a record",
+            }
+            .to_owned(),
+        };
+        Series {
+            name: format!("{} / A", letter(place)),
+            ink: ink(place),
+            drawn: Drawn::Dots,
+            marks: of_system(page, place).iter().enumerate().map(mark).collect(),
+        }
+    });
+    Chart {
+        id: "ratios".to_owned(),
+        title: "Throughput over that of A, predicted".to_owned(),
+        caption: "Above 1 a system is faster than A. Bars: the interval at the level of the test, \
+                  so that a bar across 1 is a difference that was not shown. The vertical axis is \
+                  logarithmic."
+            .to_owned(),
+        x: Axis {
+            label: "workload".to_owned(),
+            scale: Scale::Linear,
+            unit: Unit::Count,
+            reach: None,
+            names,
+        },
+        y: Axis {
+            label: "ratio".to_owned(),
+            scale: Scale::Log10,
+            unit: Unit::Ratio,
+            reach: None,
+            names: vec![],
+        },
+        series: series.collect(),
+        bands: vec![],
+        rules: vec![Rule { at: 1.0, name: String::new(), kind: RuleKind::Level, ink: Ink::Plain }],
+    }
+}

@@ -1,0 +1,83 @@
+use ioscape_model::PriceComparison;
+
+use super::*;
+
+fn figure(value: f64) -> Figure {
+    Figure { value, low: 0.9 * value, high: 1.1 * value }
+}
+
+fn comparison(name: &str, verdict: Verdict) -> Comparison {
+    Comparison {
+        record: "b.jsonl".to_owned(),
+        name: name.to_owned(),
+        workload: Workload::default(),
+        baseline_bytes_per_s: 1e9,
+        throughput_bytes_per_s: 2e9,
+        ratio: figure(2.0),
+        verdict,
+    }
+}
+
+fn system(verdict: Overall, mean: Verdict) -> SystemComparison {
+    let geometric_mean = OverallRatio { ratio: figure(1.3), verdict: mean, workloads: 12 };
+    SystemComparison {
+        record: "b.jsonl".to_owned(),
+        verdict,
+        geometric_mean: Some(geometric_mean),
+        measured: None,
+        caches: vec![],
+        regions: vec![],
+        beyond_tolerance: vec![],
+        price: None,
+    }
+}
+
+#[test]
+fn one_sentence_says_what_was_found_and_where() {
+    use Verdict::{Faster, NoDifferenceShown, Slower};
+    let mixed = [comparison("oltp", Faster), comparison("scan", Slower)];
+    for (system, comparisons, said) in [
+        (
+            system(Overall::Faster, Faster),
+            &[comparison("oltp", Faster), comparison("scan", NoDifferenceShown)][..],
+            "B is faster, × 1.30 (1.17–1.43) the throughput of A: beyond doubt over all and on oltp.",
+        ),
+        (
+            system(Overall::Mixed, NoDifferenceShown),
+            &mixed,
+            "B is faster on oltp and slower on scan, × 1.30 (1.17–1.43) the throughput of A in the mean.",
+        ),
+        (
+            system(Overall::Slower, Slower),
+            &[],
+            "B is slower, × 1.30 (1.17–1.43) the throughput of A: beyond doubt over all.",
+        ),
+    ] {
+        assert_eq!(sentence(&system, comparisons, "B"), said);
+    }
+    let same = sentence(&system(Overall::NoDifferenceShown, NoDifferenceShown), &[], "C");
+    assert!(same.starts_with("No difference shown between C and A"), "{same}");
+}
+
+#[test]
+fn worth_is_said_with_its_exceptions() {
+    let workloads = [("oltp", Worth::WorthIt), ("scan", Worth::NotWorthIt)];
+    let price = PriceComparison {
+        price_ratio: 2.0,
+        worth: Worth::NotWorthIt,
+        workloads: workloads.into_iter().map(|(name, worth)| (name.to_owned(), worth)).collect(),
+    };
+    let system =
+        SystemComparison { price: Some(price), ..system(Overall::Faster, Verdict::Faster) };
+    let said = worth(&system, "B").unwrap();
+    assert!(
+        said.contains("× 2.00 the price: it is not worth its price. Worth it on oltp."),
+        "{said}"
+    );
+    assert!(!said.contains("scan"), "{said}");
+}
+
+#[test]
+fn systems_have_letters() {
+    assert_eq!([0, 1, 25, 26].map(letter), ["A", "B", "Z", "#27"]);
+}

@@ -1,0 +1,66 @@
+//! A comparison in characters: what it says, then the tables behind it.
+
+use comfy_table::Cell;
+
+use super::{Page, Paint, Style, WIDTH_MAX, WIDTH_MIN, add_table, clean, plain_table};
+use crate::chart::Table;
+use crate::comparison::{
+    ComparisonPage, SIDE_NOTE, WORKLOADS_NOTE, caches, intolerable, legend, letter, of_system,
+    prices, regions, sentence, workloads, worth,
+};
+
+/// Renders a comparison, `width` columns wide.
+pub fn comparison_text(page: &ComparisonPage<'_>, width: usize, color: bool) -> String {
+    let width = width.clamp(WIDTH_MIN, WIDTH_MAX);
+    let mut text = Page { lines: Vec::new(), width, paint: Paint::new(color) };
+    for (place, (letter, words)) in legend(page).iter().enumerate() {
+        let baseline = if place == 0 { " (the baseline)" } else { "" };
+        text.wrapped(&format!("{letter}  "), &format!("{words}{baseline}"), Style::Plain);
+    }
+    for place in 1..page.systems.len() {
+        against(&mut text, page, place);
+    }
+    if !page.document.prices.is_empty() {
+        text.heading("For the price");
+        table(&mut text, &prices(page));
+        for (i, system) in page.document.systems.iter().enumerate() {
+            if let Some(words) = worth(system, &letter(i + 1)) {
+                text.wrapped("  ", &words, Style::Plain);
+            }
+        }
+    }
+    text.finish()
+}
+
+fn against(text: &mut Page, page: &ComparisonPage<'_>, place: usize) {
+    let (system, letter) = (&page.document.systems[place - 1], letter(place));
+    let comparisons = of_system(page, place);
+    let sides = [("caches", caches(system, &letter)), ("regions", regions(system, &letter))];
+    for (name, side) in sides.iter().filter(|(_, side)| !side.rows.is_empty()) {
+        text.heading(&format!("{letter} against A: {name}"));
+        table(text, side);
+    }
+    text.wrapped("  ", SIDE_NOTE, Style::Dim);
+    text.heading(&format!("{letter} against A: workloads"));
+    table(text, &workloads(system, comparisons, &letter));
+    text.wrapped("  ", WORKLOADS_NOTE, Style::Dim);
+    text.raw(String::new());
+    text.wrapped("", &sentence(system, comparisons, &letter), Style::Bold);
+    if let Some(words) = intolerable(system, &letter) {
+        text.wrapped("! ", &words, Style::Warning);
+    }
+}
+
+fn table(text: &mut Page, table: &Table) {
+    let mut shown = plain_table(text.width);
+    shown.set_header(table.head.iter().map(Cell::new));
+    for row in &table.rows {
+        shown.add_row(row.iter().map(|cell| broken(&clean(cell))));
+    }
+    add_table(text, &shown);
+}
+
+/// Long cells are broken where their parts meet.
+fn broken(cell: &str) -> String {
+    cell.replace(" over ", "\nover ").replace(",read_frac", ",\nread_frac")
+}
