@@ -130,10 +130,16 @@ impl FileRig {
                 continue;
             }
             let fits = (*length).min(self.cache_bytes() / shares.len() as u64);
-            // Whatever part of a larger share is resident is as good as its beginning.
+            // Whatever part of a larger share is resident is as good as its beginning. Not with
+            // several: the process whose share is all cached outruns the others, and with that
+            // keeps its pages from them.
             let cached = resident(&file, 0..*length).map_or(0, |cached| cached.resident_bytes);
-            if fits < *length && cached as f64 >= WARM_SHARE * fits as f64 {
+            let is_alone = shares.len() == 1;
+            if fits < *length && is_alone && cached as f64 >= WARM_SHARE * fits as f64 {
                 continue;
+            }
+            if fits < *length && !is_alone {
+                self.drop_share(*number, *length)?;
             }
             self.fill(*number, fits)?;
         }
@@ -147,6 +153,22 @@ impl FileRig {
         Ok(())
     }
 
+    /// Drops the beginning of a file from the cache, where reading it in again is quick; says
+    /// whether it was.
+    fn drop_share(&mut self, number: usize, length: u64) -> Result<bool> {
+        let expected_s = self.read_in_bytes_per_s.map_or(0.0, |rate| length as f64 / rate);
+        if expected_s > REFILL_MAX_S || self.directory.is_memory() {
+            return Ok(false);
+        }
+        let file = self.files.open_again(number, OpenAccess::Buffered)?;
+        drop_cache(&file, 0..length)
+            .map_err(|error| Error::path("drop the cache of", self.files.path(number), error))?;
+        if let Some(paged_bytes) = self.paged_bytes.get_mut(number) {
+            *paged_bytes = 0;
+        }
+        Ok(true)
+    }
+
     /// Fills the cache with the beginning of a file, in single pages: those that came otherwise
     /// are dropped first, so that a visit finds the same cache whatever was run before it.
     fn fill(&mut self, number: usize, length: u64) -> Result<()> {
@@ -156,11 +178,7 @@ impl FileRig {
         if is_paged && is_resident(&file, 0..length) {
             return Ok(());
         }
-        let expected_s = self.read_in_bytes_per_s.map_or(0.0, |rate| length as f64 / rate);
-        if !is_paged && expected_s <= REFILL_MAX_S && !self.directory.is_memory() {
-            let path = || self.files.path(number);
-            drop_cache(&file, 0..length)
-                .map_err(|error| Error::path("drop the cache of", path(), error))?;
+        if !is_paged && self.drop_share(number, length)? {
             self.paged_bytes[number] = length;
         }
         let began_s = self.clock.now_s();

@@ -26,7 +26,7 @@ const PAGE_BYTES: f64 = 4096.0;
 /// Exponent of the norm over resources: nearly the largest.
 const RESOURCE_NORM: i32 = 8;
 /// Parameters of the law that do not belong to a cache.
-pub(super) const COMMON: usize = 20;
+pub(super) const COMMON: usize = 22;
 /// Parameters of each cache.
 pub(super) const PER_CACHE: usize = 5;
 
@@ -118,6 +118,8 @@ pub(super) struct Law {
     write_parallel: f64,
     interference: f64,
     queueing: f64,
+    short_run_cost: f64,
+    run_exponent: f64,
     read_caches: Vec<Cache>,
     write_caches: Vec<Cache>,
 }
@@ -194,6 +196,8 @@ impl Law {
             write_parallel: at[17].exp(),
             interference: at[18].exp(),
             queueing: at[19].exp(),
+            short_run_cost: at[20].exp(),
+            run_exponent: at[21].exp(),
             read_caches: (0..shape.read_caches)
                 .map(|index| Cache::of(&at[shape.read_cache(index)..]))
                 .collect(),
@@ -238,17 +242,36 @@ impl Law {
 
     /// What a read waits for storage, in the mean over hits and misses.
     fn read_beyond_s(&self, work: &Workload, is_sequential: bool) -> f64 {
+        if !is_sequential {
+            return self
+                .miss_mix_s(work, 1.0, |cache| (cache.fixed_s.random, cache.bytes_per_s.random));
+        }
+        // Read-ahead finds its stride in long runs only: requests of a short run are read almost
+        // as if they were somewhere else.
+        let streaming = work.seq_frac.powf(self.run_exponent);
+        let stream_s = self.miss_mix_s(work, self.sequential_exponent, |cache| {
+            (cache.fixed_s.sequential, cache.bytes_per_s.sequential)
+        });
+        let short_s = self.miss_mix_s(work, 1.0, |cache| {
+            (self.short_run_cost * cache.fixed_s.random, cache.bytes_per_s.random)
+        });
+        streaming * stream_s + (1.0 - streaming) * short_s
+    }
+
+    /// The mean cost of reads beyond the caches, each with a fixed time and a rate; `power` is
+    /// that of the hit share.
+    fn miss_mix_s(&self, work: &Workload, power: f64, cost: impl Fn(&Cache) -> (f64, f64)) -> f64 {
         let size = work.size_mean as f64;
         let pages = (size / PAGE_BYTES).max(1.0);
-        let power = if is_sequential { self.sequential_exponent } else { 1.0 };
         let part = |index: usize| {
             let cache = &self.read_caches[index];
             let next = self.read_caches.get(index + 1);
             let here = next.map_or(1.0, |next| held(next.bytes, work).powf(power))
                 - held(cache.bytes, work).powf(power);
-            let pieces = 1.0 + self.pieces * (pages - 1.0) * (1.0 - here);
-            let fixed_s = pieces * cache.fixed_s.of_class(is_sequential);
-            here.max(0.0) * (fixed_s + size / cache.bytes_per_s.of_class(is_sequential))
+            // What is cached was cached in pieces: a request finds some of its pages.
+            let pieces = 1.0 + self.pieces * (1.0 - 1.0 / pages) * (1.0 - here);
+            let (fixed_s, bytes_per_s) = cost(cache);
+            here.max(0.0) * (pieces * fixed_s + size / bytes_per_s)
         };
         (0..self.read_caches.len()).map(part).sum()
     }

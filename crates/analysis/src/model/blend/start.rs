@@ -29,13 +29,15 @@ const COMMON_NAMES: [&str; super::law::COMMON] = [
     "write_memory_cost",
     "processors",
     "sequential_hit_exponent",
-    "pieces_per_page",
+    "pieces",
     "write_waited_logit",
     "softness",
     "read_parallel",
     "write_parallel",
     "interference",
     "queueing_exponent",
+    "short_run_over_random",
+    "run_exponent",
 ];
 
 const CACHE_NAMES: [&str; super::law::PER_CACHE] = [
@@ -159,13 +161,15 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
         memory_cost,
         known(processors.ln(), 0.5),
         known(0.1, 0.5),
-        known(0.05_f64.ln(), 1.5),
+        known(0.5_f64.ln(), 1.5),
         known(0.0, 1.5),
         known(0.1_f64.ln(), 0.5),
         known(1.5_f64.ln(), 0.7),
         known(0.0, 0.5),
         known(0.05_f64.ln(), 1.0),
         known(2.0_f64.ln(), 0.6),
+        known(-0.3, 0.5),
+        known(6.0_f64.ln(), 0.7),
     ];
     for (read, sizes) in [(true, &caches.read), (false, &caches.write)] {
         for (index, size) in sizes.iter().enumerate() {
@@ -180,7 +184,7 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
             priors.extend([
                 known(size.ln(), 0.05),
                 known(fixed_s.ln(), 2.0),
-                known(if read { -0.7 } else { 0.0 }, 1.0),
+                known(if read { -1.5 } else { 0.0 }, 1.0),
                 known(rate.ln(), 2.0),
                 known(0.0, 0.7),
             ]);
