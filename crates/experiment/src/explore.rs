@@ -19,6 +19,8 @@ const CANARY_EVERY_S: f64 = 60.0;
 const FIRST_MAP_S: f64 = 50.0;
 /// And later ones whenever this many points have come in.
 const MAP_EVERY_POINTS: usize = 100;
+/// The same where the run may end with any of them: `--precision`.
+const MAP_EVERY_POINTS_PRECISE: usize = 25;
 /// Laying out much takes longer, byte by byte, than the little that was tried; then it is read in.
 const LAYOUT_SLOWER: f64 = 3.0;
 /// What a visit is expected to take before one was made, seconds.
@@ -207,8 +209,11 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             return Ok((EndReason::Complete, None));
         };
         if map_is_due(run, progress, elapsed_s + progress.next_visit_s(run.header, &visit)) {
-            publish::map(run, progress, true)?;
+            let models = publish::map(run, progress, true)?;
             progress.points_at_map = progress.points.len();
+            if models.is_some_and(|fitted| publish::is_precise(&fitted, run, &progress.points)) {
+                return Ok((EndReason::Precision, None));
+            }
         }
         (run.on_event)(Event::Visit { visit: &visit, points: progress.points.len(), elapsed_s });
         match make(run, progress, &visit) {
@@ -224,12 +229,8 @@ fn limit_reached(run: &Run<'_>, progress: &Progress, elapsed_s: f64) -> Option<E
         return Some(EndReason::Budget);
     }
     let written_bytes = progress.written_bytes(run.rig);
-    if run.header.limits.written_max_bytes.is_some_and(|most| written_bytes >= most) {
-        return Some(EndReason::Written);
-    }
-    let new_round = progress.points.len() > progress.points_at_map;
-    let precision = run.header.limits.precision.filter(|_| new_round)?;
-    publish::is_precise(&progress.points, precision).then_some(EndReason::Precision)
+    let is_used_up = run.header.limits.written_max_bytes.is_some_and(|most| written_bytes >= most);
+    is_used_up.then_some(EndReason::Written)
 }
 
 fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Option<Visit> {
@@ -328,7 +329,9 @@ fn map_is_due(run: &Run<'_>, progress: &Progress, end_s: f64) -> bool {
     if progress.revision == 0 {
         return end_s >= FIRST_MAP_S.min(run.budget_s / 3.0) && !progress.points.is_empty();
     }
-    progress.points.len() >= progress.points_at_map + MAP_EVERY_POINTS
+    let may_end = run.header.limits.precision.is_some();
+    let every = if may_end { MAP_EVERY_POINTS_PRECISE } else { MAP_EVERY_POINTS };
+    progress.points.len() >= progress.points_at_map + every
 }
 
 fn end_line(run: &Run<'_>, progress: &Progress, reason: EndReason) -> End {

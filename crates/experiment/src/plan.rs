@@ -2,17 +2,23 @@
 //! so that exploring is tested with a formula in place of a disk, and so that a run that was
 //! killed goes on by showing its points to a fresh plan.
 
-use ioscape_model::{Border, Point, Region, Role, Workload};
+use ioscape_analysis::model::{Training, samples};
+use ioscape_model::{Border, Hints, Host, Point, Ranges, Region, Role, Workload};
 
 mod blend;
+mod curve;
 pub mod extent;
+pub(crate) mod filling;
 #[cfg(test)]
-mod formula;
+pub(crate) mod formula;
 mod global75;
 mod graph;
 mod halton;
 mod orthogonal;
 pub mod paper;
+#[cfg(test)]
+mod predicted;
+pub(crate) mod refine;
 
 pub use blend::{BlendPlan, Settings as BlendSettings};
 pub use global75::Global75Plan;
@@ -28,6 +34,15 @@ pub struct Visit {
     pub role: Role,
     /// Which round of visits it belongs to, from 0.
     pub round: u32,
+}
+
+impl Visit {
+    /// Whether it is among these.
+    pub(crate) fn is_made(&self, points: &[Point]) -> bool {
+        points.iter().any(|point| {
+            point.role == self.role && point.round == self.round && point.workload == self.workload
+        })
+    }
 }
 
 /// What a plan may look at.
@@ -50,6 +65,22 @@ pub struct Landscape {
     pub regions: Vec<Region>,
     /// What was decided along the way, in order.
     pub log: Vec<String>,
+}
+
+/// What models are fitted from, before a record is closed.
+pub(crate) fn training(
+    points: &[Point],
+    landscape: &Landscape,
+    (host, hints, ranges): (&Host, &Hints, Ranges),
+) -> Training {
+    Training {
+        samples: samples(points),
+        borders: landscape.borders.clone(),
+        regions: landscape.regions.clone(),
+        host: host.clone(),
+        hints: hints.clone(),
+        ranges,
+    }
 }
 
 /// A way to choose points. What it answers depends on its settings, its seed and the points it is

@@ -2,25 +2,36 @@
 
 use ioscape_analysis::estimate;
 use ioscape_analysis::finding::{self, Evidence};
+use ioscape_analysis::predict::Predictor;
 use ioscape_model::units::{MIB, show_bytes};
-use ioscape_model::{Code, Curve, Line, Map, Point, Severity, Warning};
+use ioscape_model::{
+    Code, Curve, Figure, Finding, Line, Map, ModelLine, Point, Prediction, Severity, Warning,
+};
 
 use crate::explore::{self, Event, JournalError, Progress, Run};
+use crate::plan::filling::Filling;
+use crate::plan::{Landscape, training};
 
 /// One workload in so many has to be visited twice for the spread to be known.
 const REPEATED_SHARE_MIN: usize = 5;
 
-/// Writes the next revision.
+/// Workloads by which `--precision` is judged: always the same ones.
+const REFERENCE: u64 = 64;
+const REFERENCE_SEED: u64 = 64;
+
+/// Writes the next revision, and gives the models in it.
 pub(crate) fn map(
     run: &mut Run<'_>,
     progress: &mut Progress,
     provisional: bool,
-) -> Result<(), JournalError> {
+) -> Result<Option<Predictor>, JournalError> {
     let landscape = run.plan.landscape(&progress.points);
     progress.revision += 1;
     let revision = progress.revision;
     let (estimates, repeatability) = estimate::pool(&progress.points, revision);
-    let findings = finding::findings(
+    let predictor = fitted(run, &progress.points, &landscape);
+    let models = predictor.as_ref().map_or_else(Vec::new, |fitted| fitted.model_lines(revision));
+    let mut findings = finding::findings(
         &Evidence {
             estimates: &estimates,
             points: &progress.points,
@@ -44,6 +55,10 @@ pub(crate) fn map(
         region.revision = revision;
         (run.journal)(&Line::Region(region))?;
     }
+    findings.extend(predictor.as_ref().and_then(|fitted| model_finding(fitted, &models, revision)));
+    for model in models {
+        (run.journal)(&Line::Model(model))?;
+    }
     for finding in findings {
         (run.journal)(&Line::Finding(finding))?;
     }
@@ -51,19 +66,51 @@ pub(crate) fn map(
     let log = landscape.log.clone();
     (run.journal)(&Line::Map(Map { revision, provisional, repeatability, elapsed_s, log }))?;
     (run.on_event)(Event::Map { revision, landscape: &landscape });
-    Ok(())
+    Ok(predictor)
 }
 
-/// Whether nine in ten estimates have intervals of at most this relative half-width.
-pub(crate) fn is_precise(points: &[Point], precision: f64) -> bool {
-    let (estimates, repeatability) = estimate::pool(points, 0);
-    if repeatability.is_none() || estimates.is_empty() {
-        return false; // nothing was visited twice: no interval means anything yet
-    }
-    let precise =
-        |throughput: ioscape_model::Interval| throughput.relative_half_width() <= precision;
-    let count = estimates.iter().filter(|e| precise(e.throughput_bytes_per_s)).count();
-    count * 10 >= estimates.len() * 9
+/// The models that the points allow; where they allow none, the map goes without.
+fn fitted(run: &Run<'_>, points: &[Point], landscape: &Landscape) -> Option<Predictor> {
+    let header = run.header;
+    let known = (&header.host, &header.hints, header.ranges);
+    Predictor::fit(training(points, landscape, known)).ok()
+}
+
+/// The parameters in words, with their figures.
+fn model_finding(predictor: &Predictor, lines: &[ModelLine], revision: u32) -> Option<Finding> {
+    let sentences = predictor.sentences();
+    let parameters = lines.first().map(|line| line.parameters.iter());
+    let figures = parameters.into_iter().flatten().map(|(name, p)| (name.clone(), p.value));
+    (!sentences.is_empty()).then(|| Finding {
+        code: "model".to_owned(),
+        text: sentences.join(" "),
+        figures: figures.collect(),
+        revision,
+    })
+}
+
+/// Whether the typical prediction is known this well: the median of the relative half-widths of
+/// 90 % intervals over workloads spread evenly over what was reached.
+pub(crate) fn is_precise(predictor: &Predictor, run: &Run<'_>, points: &[Point]) -> bool {
+    let Some(precision) = run.header.limits.precision else { return false };
+    let largest_bytes = |process_num: u32| {
+        let alike = |point: &&Point| (point.workload.process_num > 1) == (process_num > 1);
+        let reached = points.iter().filter(alike).map(|point| point.workload.unique_bytes);
+        reached.max().unwrap_or(0) as f64
+    };
+    let filling = Filling { ranges: &run.header.ranges, largest_bytes, seed: REFERENCE_SEED };
+    let works = (0..REFERENCE).map(|index| filling.workload(index));
+    let mut half_widths: Vec<f64> = works
+        .filter(|work| work.check().is_ok() && predictor.is_in_range(work))
+        .map(|work| half_width(&predictor.predict("", &work)))
+        .collect();
+    half_widths.sort_by(f64::total_cmp);
+    half_widths.get(half_widths.len() / 2).is_some_and(|median| *median <= precision)
+}
+
+fn half_width(prediction: &Prediction) -> f64 {
+    let Figure { value, low, high } = prediction.throughput_bytes_per_s;
+    (high - low) / 2.0 / value
 }
 
 /// What is doubtful about the run as a whole, now that it is over.

@@ -108,7 +108,8 @@ pub struct Hints {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Limits {
-    /// The half-width of nine in ten estimates at which the run may end early.
+    /// The relative half-width of the typical 90 % interval of a prediction at which the run may
+    /// end early.
     pub precision: Option<f64>,
     /// Most bytes that reach storage, layout included.
     pub written_max_bytes: Option<u64>,

@@ -1,22 +1,34 @@
 //! The default plan: find the borders, then measure every region along every parameter, then
-//! fill the space between, in randomised rounds until the budget ends (`docs/method.md`).
+//! fill the space between and refine where a model is least sure, in randomised rounds until the
+//! budget ends (`docs/method.md`).
 
-use ioscape_analysis::border::{self, Sample, Search, Step};
+use std::ops::Range;
+
+use ioscape_analysis::border::{self, Search, Step};
 use ioscape_analysis::region;
-use ioscape_model::units::{KIB, MIB, show_bytes};
+use ioscape_model::units::show_bytes;
 use ioscape_model::{
-    Border, Curve, Header, Hints, Point, Ranges, Region, RegionUniqueBytes, Role, Workload,
+    Border, Curve, Header, Hints, Host, Point, Ranges, Region, RegionUniqueBytes, Role, Workload,
 };
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::extent::{self, Extent};
-use super::{Landscape, Plan, Seen, Visit, halton};
+use super::filling::{Filling, log_between, whole_blocks};
+use super::refine::{self, Choice};
+use super::{Landscape, Plan, Seen, Visit, curve, training};
 
 /// The search for borders ends at the latest when this share of the budget is used.
 const SEARCH_SHARE: f64 = 0.4;
+/// A curve that has taken so many visits holds no border that is worth more.
+const CURVE_VISITS_MAX: usize = 14;
 /// Space-filling points that are new in every round.
 const CALIBRATION_PER_ROUND: u64 = 24;
+/// And points where the model is least sure: fewer, for they help its worst predictions and not
+/// the typical one, and intervals are calibrated on the others.
+const REFINEMENT_PER_ROUND: usize = 12;
+/// In a later round one workload in so many of those measured before is visited again.
+const AGAIN_EVERY: usize = 3;
 /// What visits of one workload are expected to differ by, before any were repeated.
 const NOISE_PRIOR: f64 = 0.05;
 /// A region's behaviour shows from this many times its lower border on.
@@ -31,8 +43,8 @@ pub struct Settings {
     pub ranges: Ranges,
     /// What is known about the target.
     pub hints: Hints,
-    /// Bandwidth of a copy in memory, where it was measured.
-    pub memory_bytes_per_s: Option<f64>,
+    /// The machine.
+    pub host: Host,
     /// Where chance comes from.
     pub seed: u64,
     /// Workloads that write are kept below this, bytes: beyond it writers would stall in reclaim.
@@ -48,7 +60,7 @@ impl Settings {
         Self {
             ranges: header.ranges,
             hints: header.hints.clone(),
-            memory_bytes_per_s: header.host.memory_copy_bytes_per_s,
+            host: header.host.clone(),
             seed: header.seed,
             writes_max_bytes: header.limits.writes_max_bytes,
             most_bytes: extent::most_bytes(&header.hints, &header.limits, header.budget_s),
@@ -63,6 +75,9 @@ pub struct BlendPlan {
     extent: Extent,
     /// The regions whose families are measured: decided once, when the search has ended.
     families: Option<Vec<Family>>,
+    /// What each round from 1 on refines, decided when it began.
+    refinements: Vec<Vec<Workload>>,
+    refinement_per_round: usize,
 }
 
 /// A region and the focal vector of its graphs.
@@ -77,9 +92,23 @@ impl BlendPlan {
     /// A plan that has decided nothing yet.
     pub fn new(settings: Settings) -> Self {
         let max_bytes = settings.ranges.unique_bytes.max as f64;
-        let mut plan = Self { settings, extent: Extent::within(0.0, 0.0, 1), families: None };
+        let extent = Extent::within(0.0, 0.0, 1);
+        let mut plan = Self {
+            settings,
+            extent,
+            families: None,
+            refinements: Vec::new(),
+            refinement_per_round: REFINEMENT_PER_ROUND,
+        };
         plan.extent = plan.extent_to(max_bytes);
         plan
+    }
+
+    /// The same plan with another number of points where the model is least sure.
+    #[must_use]
+    pub fn refining(mut self, points_per_round: usize) -> Self {
+        self.refinement_per_round = points_per_round;
+        self
     }
 
     fn extent_to(&self, wanted_bytes: f64) -> Extent {
@@ -96,8 +125,9 @@ impl BlendPlan {
         let mut curves = [(Curve::Read, Role::ReadBorder), (Curve::Write, Role::WriteBorder)];
         let count = |role: Role| seen.points.iter().filter(|p| p.role == role).count();
         curves.sort_by_key(|(_, role)| count(*role));
-        for (curve, role) in curves {
-            let samples = samples(seen.points, role);
+        for (curve, role) in curves.into_iter().filter(|(_, role)| count(*role) < CURVE_VISITS_MAX)
+        {
+            let samples = curve::samples(seen.points, role);
             if let Step::Measure(unique_bytes) = border::next(&self.search(curve), curve, &samples)
             {
                 return Some(Visit {
@@ -125,7 +155,7 @@ impl BlendPlan {
             hints_bytes: hint.into_iter().collect(),
             noise: NOISE_PRIOR,
             in_memory: hints.in_memory,
-            memory_s_per_byte: self.settings.memory_bytes_per_s.map(f64::recip),
+            memory_s_per_byte: self.settings.host.memory_copy_bytes_per_s.map(f64::recip),
         }
     }
 
@@ -144,7 +174,9 @@ impl BlendPlan {
     }
 
     fn borders(&self, points: &[Point]) -> Vec<Border> {
-        let on = |curve, role| border::borders(&self.search(curve), curve, &samples(points, role));
+        let on = |curve, role| {
+            border::borders(&self.search(curve), curve, &curve::samples(points, role))
+        };
         let (read, write) =
             (on(Curve::Read, Role::ReadBorder), on(Curve::Write, Role::WriteBorder));
         border::merge(&read, &write)
@@ -240,56 +272,74 @@ impl BlendPlan {
     }
 
     /// All visits of a round, in their order.
-    fn round(&self, families: &[Family], round: u32, points: &[Point]) -> Vec<Visit> {
+    fn round(&self, round: u32, points: &[Point]) -> Vec<Visit> {
         let visit = |role: Role| move |workload: Workload| Visit { workload, role, round };
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.settings.seed ^ u64::from(round));
         let (mut first, mut rest) = (Vec::new(), Vec::new());
-        for family in families {
+        for family in self.families.iter().flatten() {
             let (needed, more) = self.family(family);
             first.extend(needed.into_iter().map(visit(Role::Family)));
             rest.extend(more.into_iter().map(visit(Role::Family)));
         }
+        let start = u64::from(round) * CALIBRATION_PER_ROUND;
+        let filling = self.filling(self.settings.seed, start..start + CALIBRATION_PER_ROUND);
+        let mut filling: Vec<Visit> = filling.into_iter().map(visit(Role::Calibration)).collect();
         if round == 0 {
             first.shuffle(&mut rng);
+            rest.append(&mut filling.split_off(first.len().div_ceil(2).min(filling.len())));
             rest.shuffle(&mut rng);
-            first.append(&mut rest);
-            return first;
+            // Two steps on the graphs, one between them: a run that ends early predicts, too.
+            let mut ordered = Vec::new();
+            let mut filling = filling.into_iter();
+            for pair in first.chunks(2) {
+                ordered.extend(pair.iter().cloned().chain(filling.next()));
+            }
+            ordered.append(&mut rest);
+            return ordered;
         }
         first.append(&mut rest);
         for role in [Role::ReadBorder, Role::WriteBorder] {
-            first.extend(curve_again(points, role).into_iter().map(visit(role)));
+            first.extend(curve::again(points, role).into_iter().map(visit(role)));
         }
-        let start = u64::from(round - 1) * CALIBRATION_PER_ROUND;
-        let filling = (start..start + CALIBRATION_PER_ROUND).map(|index| self.filling(index));
-        first.extend(self.possible(filling.collect()).into_iter().map(visit(Role::Calibration)));
+        // What was measured before takes turns: enough is visited again to know how visits differ.
+        let mut turn = round as usize % AGAIN_EVERY;
+        first.retain(|_| {
+            turn = (turn + 1) % AGAIN_EVERY;
+            turn == 0
+        });
+        first.append(&mut filling);
+        let refined = self.refinements.get(round as usize - 1).into_iter().flatten();
+        first.extend(refined.cloned().map(visit(Role::Refinement)));
         first.shuffle(&mut rng);
         first
     }
 
-    /// The space-filling sequence. Half of the fractions are at 0 or 1: the corners hold the
-    /// single classes, which no point inside shows alone.
-    fn filling(&self, index: u64) -> Workload {
-        let coordinate = |dimension| halton::coordinate(index, dimension, self.settings.seed);
-        let ranges = &self.settings.ranges;
-        let snap = |value: f64, snapped: bool| {
-            if snapped { value.round() } else { (value * 1000.0).round() / 1000.0 }
-        };
-        let nums = ranges.process_num;
-        let process_num =
-            (nums.min as f64 + coordinate(4) * (nums.max - nums.min + 1) as f64) as u32;
-        let least = ranges.unique_bytes.min as f64;
-        let unique = log_between(least, self.extent.largest(process_num).max(least), coordinate(0));
-        let size_max = (unique / f64::from(process_num) / 8.0).min(ranges.size_mean.max as f64);
-        let size =
-            log_between(ranges.size_mean.min as f64, ranges.size_mean.max as f64, coordinate(1));
-        Workload {
-            unique_bytes: whole_blocks(unique),
-            size_mean: whole_blocks(size.min(size_max)),
-            read_frac: snap(coordinate(2), index.is_multiple_of(2)),
-            seq_frac: snap(coordinate(3), (index / 2).is_multiple_of(2)),
-            process_num,
-            ..Workload::default()
+    /// The space-filling sequence, or another one like it.
+    fn filling(&self, seed: u64, indices: Range<u64>) -> Vec<Workload> {
+        let largest_bytes = |process_num| self.extent.largest(process_num);
+        let filling = Filling { ranges: &self.settings.ranges, largest_bytes, seed };
+        self.possible(indices.map(|index| filling.workload(index)).collect())
+    }
+
+    /// Decides what a round refines: once, from what was known when it began.
+    fn refine(&mut self, round: u32, points: &[Point]) {
+        if round == 0 || self.refinements.len() >= round as usize {
+            return;
         }
+        let earlier = refine::before(points, round);
+        let Settings { ranges, hints, host, seed, .. } = &self.settings;
+        let training = training(&earlier, &self.landscape(&earlier), (host, hints, *ranges));
+        let from = u64::from(round - 1) * refine::CANDIDATES;
+        let mut reached = *ranges;
+        reached.unique_bytes.max = self.extent.max_bytes as u64;
+        let choice = Choice {
+            ranges: &reached,
+            points: &earlier,
+            candidates: &self.filling(!seed, from..from + refine::CANDIDATES),
+            reference: &self.filling(seed.rotate_left(32), 0..refine::REFERENCE),
+        };
+        let chosen = choice.where_unsure(training, self.refinement_per_round);
+        self.refinements.push(chosen);
     }
 }
 
@@ -301,13 +351,13 @@ impl Plan for BlendPlan {
             }
             self.families = Some(self.decide(seen.points));
         }
-        let families = self.families.as_deref().unwrap_or_default();
         for round in 0.. {
-            let visits = self.round(families, round, seen.points);
+            self.refine(round, seen.points);
+            let visits = self.round(round, seen.points);
             if visits.is_empty() {
                 return None; // no workload is possible here, nor will one be in a later round
             }
-            let missing = visits.into_iter().find(|visit| !is_made(visit, seen.points));
+            let missing = visits.into_iter().find(|visit| !visit.is_made(seen.points));
             if missing.is_some() {
                 return missing;
             }
@@ -346,47 +396,4 @@ fn border_sentence(border: &Border) -> String {
         show_bytes(at.high),
         border.step
     )
-}
-
-fn is_made(visit: &Visit, points: &[Point]) -> bool {
-    points.iter().any(|point| {
-        point.role == visit.role && point.round == visit.round && point.workload == visit.workload
-    })
-}
-
-/// The workloads of a border search, each once: what a later round visits again.
-fn curve_again(points: &[Point], role: Role) -> Vec<Workload> {
-    let mut works: Vec<Workload> = Vec::new();
-    for point in points.iter().filter(|point| point.role == role && point.round == 0) {
-        if !works.contains(&point.workload) {
-            works.push(point.workload.clone());
-        }
-    }
-    works
-}
-
-fn samples(points: &[Point], role: Role) -> Vec<Sample> {
-    /// A visit that moved nothing was slower than this, bytes per second.
-    const THROUGHPUT_MIN: f64 = 1.0;
-    let on_curve = points.iter().filter(|point| point.role == role);
-    on_curve
-        .map(|point| Sample {
-            unique_bytes: point.workload.unique_bytes as f64,
-            time_s_per_byte: 1.0 / point.throughput().max(THROUGHPUT_MIN),
-            hit_fraction: match role {
-                Role::WriteBorder => point.write_absorbed_fraction,
-                _ => point.hit_fraction,
-            },
-            resident_bytes: point.resident_bytes.map(|bytes| bytes as f64),
-        })
-        .collect()
-}
-
-fn log_between(from: f64, to: f64, share: f64) -> f64 {
-    from * (to / from).powf(share)
-}
-
-fn whole_blocks(bytes: f64) -> u64 {
-    let unit = if bytes >= 16.0 * MIB as f64 { MIB / 4 } else { 4 * KIB };
-    (bytes as u64 / unit * unit).max(4 * KIB)
 }
