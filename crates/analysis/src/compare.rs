@@ -2,9 +2,9 @@
 //! could that be chance?
 //!
 //! Three kinds of evidence go into it: what the models of either record predict, the workloads that
-//! both records measured ([`pairs`]), and the little workload that both repeat every minute, which
-//! tells by how much two runs may differ as wholes ([`run`]). Predicted ratios are drawn towards
-//! what all of them have in common, as far as they have anything in common ([`common`]).
+//! both records measured (`pairs`), and the little workload that both repeat every minute, which
+//! tells by how much two runs may differ as wholes (`run`). Predicted ratios are drawn towards
+//! what all of them have in common, as far as they have anything in common (`random_effects`).
 //!
 //! Each workload is a hypothesis, "no difference". So are two sums over many: the geometric mean of
 //! the predicted ratios, and the median of the measured pairs, which needs no model. Holm's
@@ -21,14 +21,14 @@ use crate::estimate;
 use crate::model::{Guess, Sample};
 use crate::predict::Predictor;
 
-mod common;
 mod pairs;
+mod random_effects;
 mod run;
 mod side;
 #[cfg(test)]
 mod tests;
 
-use common::{Common, Drawn};
+use random_effects::{Common, Drawn};
 pub use side::{caches, regions};
 
 /// The chance of saying that there is a difference between two records where there is none.

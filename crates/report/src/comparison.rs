@@ -202,7 +202,7 @@ pub(crate) fn prices(page: &ComparisonPage<'_>) -> Table {
     let names: Vec<&str> = page.systems.get(1).map_or_else(Vec::new, |_| {
         of_system(page, 1).iter().map(|comparison| comparison.name.as_str()).collect()
     });
-    let show = |value: Option<f64>| value.map_or_else(unknown, three_digits);
+    let show = |value: Option<f64>| value.map_or_else(unknown, two_digits_at_least);
     let mut rows: Vec<Vec<String>> = Vec::new();
     for name in names {
         let of = |p: &ioscape_model::PricePerformance| show(p.workloads.get(name).copied());
@@ -246,6 +246,15 @@ pub(crate) fn worth(system: &SystemComparison, letter: &str) -> Option<String> {
 pub(crate) fn intolerable(system: &SystemComparison, letter: &str) -> Option<String> {
     let list = system.beyond_tolerance.join(", ");
     (!list.is_empty()).then(|| format!("{letter} is slower than was tolerated: {list}."))
+}
+
+/// Three digits, or two where the first of them comes late: `0.0083`.
+fn two_digits_at_least(value: f64) -> String {
+    let zeros = -value.log10().floor();
+    if zeros < 1.0 || !zeros.is_finite() {
+        return three_digits(value);
+    }
+    format!("{value:.0$}", zeros as usize + 1)
 }
 
 fn head(first: &str, letter: &str) -> Vec<String> {

@@ -207,3 +207,23 @@ fn what_moves_within_runs_is_what_runs_may_differ_by() {
 fn canaries(ln_values: &[f64]) -> Vec<Visit> {
     ln_values.iter().map(|&ln_value| Visit { ln_value, within_sd: 0.0 }).collect()
 }
+
+#[test]
+fn predictions_are_drawn_to_what_measured_pairs_have_in_common_and_to_nothing_else() {
+    let unsure = || Formula { misfit: (vec![], 0.2), ..plain() };
+    let (one, other) = (unsure(), Formula { shift: -0.1, ..unsure() });
+    let from: Vec<Sample> = (1..=20).map(|i| work(10 * i, 1.0)).map(|w| sample(w, 20.0)).collect();
+    let shifted = |by: fn(usize) -> f64| -> Vec<Sample> {
+        let moved = |(i, s): (usize, &Sample)| sample(s.workload.clone(), s.ln_throughput + by(i));
+        from.iter().enumerate().map(moved).collect()
+    };
+    let ln_ratio = |to: &[Sample]| {
+        let versus = compare(&system(&one, &from), &system(&other, to), &works());
+        versus.workloads[0].ratio.value.ln()
+    };
+    assert!((ln_ratio(&[]) + 0.1).abs() < 1e-9, "no pairs");
+    let alike = ln_ratio(&shifted(|_| -0.3));
+    assert!((alike + 0.3).abs() < 0.01, "{alike}");
+    let apart = ln_ratio(&shifted(|i| if i % 2 == 0 { 1.5 } else { -2.1 }));
+    assert!((apart + 0.1).abs() < 0.01, "{apart}");
+}

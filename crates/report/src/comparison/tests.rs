@@ -78,6 +78,12 @@ fn worth_is_said_with_its_exceptions() {
 }
 
 #[test]
+fn small_figures_keep_two_digits() {
+    let shown = [0.0, 0.00834, 0.0521, 0.987, 2.083, 41.27].map(two_digits_at_least);
+    assert_eq!(shown, ["0.00", "0.0083", "0.052", "0.99", "2.08", "41.3"]);
+}
+
+#[test]
 fn systems_have_letters() {
     assert_eq!([0, 1, 25, 26].map(letter), ["A", "B", "Z", "#27"]);
 }

@@ -62,5 +62,5 @@ fn table(text: &mut Page, table: &Table) {
 
 /// Long cells are broken where their parts meet.
 fn broken(cell: &str) -> String {
-    cell.replace(" over ", "\nover ").replace(",read_frac", ",\nread_frac")
+    cell.replace(" over ", "\n").replace(",read_frac", ",\nread_frac")
 }
