@@ -12,6 +12,8 @@ use crate::model::product::Product;
 use crate::model::{Guess, Model, Training};
 
 mod calibration;
+#[cfg(test)]
+mod tests;
 
 use calibration::Calibration;
 

@@ -56,6 +56,8 @@ pub enum Code {
     Leftover,
     /// The filesystem compresses or copies on write.
     CopyOnWrite,
+    /// A workload outside the box that was measured was asked for.
+    OutOfRange,
 }
 
 impl Code {

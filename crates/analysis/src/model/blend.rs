@@ -28,6 +28,11 @@ const MISFIT_START: f64 = 0.08;
 const CLASS_OPS_MIN: u64 = 300;
 /// What the law is allowed to miss the time of a class by.
 const CLASS_SD: f64 = 0.3;
+/// Steps of the search from each start, from the best end of these, and when a few samples are
+/// left out.
+const STEPS_FIRST: usize = 15;
+const STEPS_LAST: usize = 60;
+const STEPS_AGAIN: usize = 8;
 /// Parts that the samples are divided into for cross-validation.
 const FOLDS: usize = 10;
 /// The correction is kept where it lowers the typical error on workloads held out by this factor.
@@ -85,14 +90,14 @@ impl Blend {
         let priors = start::priors(training, &caches);
         let mut best: Option<Fit> = None;
         for start in starts(&priors) {
-            let fit = fit_from(training, shape, &priors, &start, MISFIT_START);
+            let fit = fit_from(training, shape, &priors, &start, (MISFIT_START, STEPS_FIRST));
             if best.as_ref().is_none_or(|best| fit.cost < best.cost) {
                 best = Some(fit);
             }
         }
         let first = best?;
         let misfit = misfit(&training.samples, &Law::of(shape, &first.parameters));
-        let fit = fit_from(training, shape, &priors, &first.parameters, misfit);
+        let fit = fit_from(training, shape, &priors, &first.parameters, (misfit, STEPS_LAST));
         let law = Law::of(shape, &fit.parameters);
         let residual = Residual::learn(&law, &training.samples);
         let is_corrected = residual.is_some();
@@ -116,7 +121,7 @@ impl Blend {
     #[must_use]
     pub fn refit(&self, training: &Training) -> Self {
         let start = &self.fit.parameters;
-        let fit = fit_from(training, self.shape, &self.priors, start, self.misfit);
+        let fit = fit_from(training, self.shape, &self.priors, start, (self.misfit, STEPS_AGAIN));
         let law = Law::of(self.shape, &fit.parameters);
         let again = |residual: &Residual| residual.learn_again(&law, &training.samples);
         let residual = self.residual.as_ref().and_then(again);
@@ -193,7 +198,7 @@ fn fit_from(
     shape: Shape,
     priors: &[Prior],
     start: &[f64],
-    misfit: f64,
+    (misfit, steps_max): (f64, usize),
 ) -> Fit {
     let samples = &training.samples;
     let residuals = |at: &[f64], out: &mut Vec<f64>| {
@@ -204,7 +209,7 @@ fn fit_from(
             class_residuals(&law, sample, out);
         }
     };
-    let settings = Settings { huber: HUBER, steps_max: 60 };
+    let settings = Settings { huber: HUBER, steps_max };
     least_squares::fit(residuals, priors, start, settings)
 }
 

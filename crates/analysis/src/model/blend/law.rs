@@ -26,7 +26,7 @@ const PAGE_BYTES: f64 = 4096.0;
 /// Exponent of the norm over resources: nearly the largest.
 const RESOURCE_NORM: i32 = 8;
 /// Parameters of the law that do not belong to a cache.
-pub(super) const COMMON: usize = 22;
+pub(super) const COMMON: usize = 23;
 /// Parameters of each cache.
 pub(super) const PER_CACHE: usize = 5;
 
@@ -40,11 +40,6 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// How many parameters there are.
-    pub(super) fn parameters(self) -> usize {
-        COMMON + PER_CACHE * (self.read_caches + self.write_caches)
-    }
-
     /// Where the parameters of a read cache begin.
     pub(super) fn read_cache(self, index: usize) -> usize {
         debug_assert!(index < self.read_caches);
@@ -120,6 +115,7 @@ pub(super) struct Law {
     queueing: f64,
     short_run_cost: f64,
     run_exponent: f64,
+    overwrite_exponent: f64,
     read_caches: Vec<Cache>,
     write_caches: Vec<Cache>,
 }
@@ -198,6 +194,7 @@ impl Law {
             queueing: at[19].exp(),
             short_run_cost: at[20].exp(),
             run_exponent: at[21].exp(),
+            overwrite_exponent: at[22].exp(),
             read_caches: (0..shape.read_caches)
                 .map(|index| Cache::of(&at[shape.read_cache(index)..]))
                 .collect(),
@@ -268,10 +265,13 @@ impl Law {
             let next = self.read_caches.get(index + 1);
             let here = next.map_or(1.0, |next| held(next.bytes, work).powf(power))
                 - held(cache.bytes, work).powf(power);
+            if here <= 0.0 {
+                return 0.0;
+            }
             // What is cached was cached in pieces: a request finds some of its pages.
             let pieces = 1.0 + self.pieces * (1.0 - 1.0 / pages) * (1.0 - here);
             let (fixed_s, bytes_per_s) = cost(cache);
-            here.max(0.0) * (pieces * fixed_s + size / bytes_per_s)
+            here * (pieces * fixed_s + size / bytes_per_s)
         };
         (0..self.read_caches.len()).map(part).sum()
     }
@@ -279,14 +279,23 @@ impl Law {
     /// What a write costs storage, in the mean over those that find their pages dirty already and
     /// those that do not.
     fn write_beyond_s(&self, work: &Workload, is_sequential: bool) -> f64 {
-        let size = work.size_mean as f64;
+        if !is_sequential {
+            return self.write_mix_s(work, is_sequential, 1.0);
+        }
+        // A stream comes back to a page only when it has gone round: it is clean again by then.
+        let streaming = work.seq_frac.powf(self.run_exponent);
+        let stream_s = self.write_mix_s(work, is_sequential, self.overwrite_exponent);
+        streaming * stream_s + (1.0 - streaming) * self.write_mix_s(work, is_sequential, 1.0)
+    }
+
+    /// The mean cost of writes beyond the caches; `power` is that of the share that is absorbed.
+    fn write_mix_s(&self, work: &Workload, is_sequential: bool, power: f64) -> f64 {
         let part = |index: usize| {
             let cache = &self.write_caches[index];
             let next = self.write_caches.get(index + 1);
-            let here = next.map_or(1.0, |next| held(next.bytes, work)) - held(cache.bytes, work);
-            let cost_s = cache.fixed_s.of_class(is_sequential)
-                + size / cache.bytes_per_s.of_class(is_sequential);
-            here.max(0.0) * cost_s
+            let here = next.map_or(1.0, |next| held(next.bytes, work).powf(power))
+                - held(cache.bytes, work).powf(power);
+            if here <= 0.0 { 0.0 } else { here * cache.cost_s(work.size_mean, is_sequential) }
         };
         (0..self.write_caches.len()).map(part).sum()
     }

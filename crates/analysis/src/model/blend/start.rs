@@ -38,6 +38,7 @@ const COMMON_NAMES: [&str; super::law::COMMON] = [
     "queueing_exponent",
     "short_run_over_random",
     "run_exponent",
+    "overwrite_exponent",
 ];
 
 const CACHE_NAMES: [&str; super::law::PER_CACHE] = [
@@ -170,6 +171,7 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
         known(2.0_f64.ln(), 0.6),
         known(-0.3, 0.5),
         known(6.0_f64.ln(), 0.7),
+        known(0.0, 1.0),
     ];
     for (read, sizes) in [(true, &caches.read), (false, &caches.write)] {
         for (index, size) in sizes.iter().enumerate() {

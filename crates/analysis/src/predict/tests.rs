@@ -1,0 +1,225 @@
+//! A law is put in, with noise, and has to come out again.
+
+use ioscape_model::units::{GIB, KIB, MIB};
+use ioscape_model::{
+    Border, BorderUniqueBytes, Classes, Curve, Hints, Host, Range, Ranges, Workload,
+};
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, Normal};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{Caches, Predictor};
+use crate::model::{Sample, Training};
+
+/// A cache of 256 MiB before a disk; writes are absorbed until 64 MiB are dirty.
+#[derive(Clone, Copy)]
+struct Truth {
+    read_cache_bytes: f64,
+    write_cache_bytes: f64,
+}
+
+const TRUTH: Truth =
+    Truth { read_cache_bytes: 256.0 * MIB as f64, write_cache_bytes: 64.0 * MIB as f64 };
+
+impl Truth {
+    /// Seconds per request: class times mixed in time, one process after the other at the disk.
+    fn ln_throughput(self, work: &Workload) -> f64 {
+        let (size, unique) = (work.size_mean as f64, work.unique_bytes as f64);
+        let copy = 2e-6 + size / 5e9;
+        let read_hit = (self.read_cache_bytes / unique).min(1.0);
+        let write_hit = (self.write_cache_bytes / unique).min(1.0);
+        let random = 1.0 - work.seq_frac;
+        let disk = work.read_frac
+            * (1.0 - read_hit)
+            * (random * 200e-6 + work.seq_frac * 40e-6 + size / 4e8)
+            + (1.0 - work.read_frac) * (1.0 - write_hit) * (50e-6 + size / 3e8);
+        let num = f64::from(work.process_num);
+        let (wait, busiest) = (copy + disk, disk.max(copy / 2.0));
+        (num * size / (wait + (num - 1.0) * busiest)).ln()
+    }
+}
+
+fn random(rng: &mut Xoshiro256PlusPlus) -> Workload {
+    loop {
+        let mut between = |from: u64, to: u64| {
+            (from as f64 * (to as f64 / from as f64).powf(rng.random())) as u64 / 4096 * 4096
+        };
+        let (unique_bytes, size_mean) = (between(8 * MIB, GIB), between(4 * KIB, MIB));
+        let snapped = |value: f64, snap: bool| if snap { value.round() } else { value };
+        let work = Workload {
+            unique_bytes,
+            size_mean,
+            read_frac: snapped(rng.random(), rng.random()),
+            seq_frac: snapped(rng.random(), rng.random()),
+            process_num: rng.random_range(1..=4),
+            ..Workload::default()
+        };
+        if work.check().is_ok() {
+            return work;
+        }
+    }
+}
+
+fn border(curve: Curve, capacity: f64) -> Border {
+    Border {
+        unique_bytes: BorderUniqueBytes {
+            onset: capacity,
+            capacity,
+            low: 0.97 * capacity,
+            high: 1.03 * capacity,
+        },
+        curve,
+        found_by: "test".to_owned(),
+        step: 10.0,
+        revision: 0,
+    }
+}
+
+/// What a run would have found: so many random workloads, each off by chance.
+fn training(seed: u64, count: usize, noise: f64) -> Training {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let chance = Normal::new(0.0, noise).unwrap();
+    let samples = (0..count)
+        .map(|_| {
+            let workload = random(&mut rng);
+            Sample {
+                ln_throughput: TRUTH.ln_throughput(&workload) + chance.sample(&mut rng),
+                workload,
+                sd: noise,
+                visits: 1,
+                is_space_filling: true,
+                classes: Classes::default(),
+                hit_fraction: None,
+            }
+        })
+        .collect();
+    Training {
+        samples,
+        borders: vec![
+            border(Curve::Write, TRUTH.write_cache_bytes),
+            border(Curve::Read, TRUTH.read_cache_bytes),
+        ],
+        regions: vec![],
+        host: Host { cpus: 2, ..Host::default() },
+        hints: Hints::default(),
+        ranges: Ranges {
+            unique_bytes: Range { min: 8 * MIB, max: GIB },
+            size_mean: Range { min: 4 * KIB, max: MIB },
+            process_num: Range { min: 1, max: 4 },
+        },
+    }
+}
+
+/// Error of the logarithm, and whether the interval held, for workloads that were not measured.
+fn held_against(predictor: &Predictor, truth: Truth, noise: f64, seed: u64) -> (Vec<f64>, f64) {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(!seed);
+    let chance = Normal::new(0.0, noise).unwrap();
+    let mut errors = Vec::new();
+    let mut inside = 0;
+    for _ in 0..100 {
+        let work = random(&mut rng);
+        let measured = truth.ln_throughput(&work) + chance.sample(&mut rng);
+        let figure = predictor.predict("", &work).throughput_bytes_per_s;
+        inside += u32::from((figure.low..=figure.high).contains(&measured.exp()));
+        errors.push((figure.value.ln() - truth.ln_throughput(&work)).abs());
+    }
+    errors.sort_by(f64::total_cmp);
+    (errors, f64::from(inside) / 100.0)
+}
+
+#[test]
+fn a_law_comes_back_from_a_hundred_noisy_points_and_nine_in_ten_intervals_hold() {
+    let mut coverages = Vec::new();
+    for seed in 0..6 {
+        let predictor = Predictor::fit(training(seed, 100, 0.04)).unwrap();
+        let (errors, coverage) = held_against(&predictor, TRUTH, 0.04, seed);
+        assert!(errors[50] < 0.04, "seed {seed}: median {:.3}", errors[50]);
+        assert!(errors[90] < 0.15, "seed {seed}: 90th percentile {:.3}", errors[90]);
+        coverages.push(coverage);
+    }
+    let mean = coverages.iter().sum::<f64>() / coverages.len() as f64;
+    assert!((0.84..=0.97).contains(&mean), "{coverages:?}");
+}
+
+#[test]
+fn parameters_that_show_come_back_within_a_tenth() {
+    let predictor = Predictor::fit(training(7, 150, 0.02)).unwrap();
+    let lines = predictor.model_lines(1);
+    let blend = &lines[0];
+    assert_eq!(blend.name, "blend");
+    for (name, truth) in [
+        ("read_cache_bytes_1", TRUTH.read_cache_bytes),
+        ("write_cache_bytes_1", TRUTH.write_cache_bytes),
+        ("read_beyond_fixed_s_1", 200e-6),
+        ("read_beyond_bytes_per_s_1", 4e8),
+    ] {
+        let found = blend.parameters[name].value;
+        assert!((found / truth).ln().abs() < 0.1, "{name}: {found:.3e}, not {truth:.3e}");
+    }
+}
+
+#[test]
+fn twice_the_cache_is_told_from_a_record_without_it() {
+    let predictor = Predictor::fit(training(3, 150, 0.02)).unwrap();
+    let found = predictor.caches();
+    let twice = |bytes: Option<f64>| bytes.map(|bytes| 2.0 * bytes);
+    let wanted =
+        Caches { read_bytes: twice(found.read_bytes), write_bytes: twice(found.write_bytes) };
+    let supposed = predictor.with_caches(&wanted).unwrap();
+    let truth = Truth {
+        read_cache_bytes: 2.0 * TRUTH.read_cache_bytes,
+        write_cache_bytes: 2.0 * TRUTH.write_cache_bytes,
+    };
+    let (errors, _) = held_against(&supposed, truth, 0.02, 3);
+    assert!(errors[50] < 0.05 && errors[90] < 0.25, "{:.3} {:.3}", errors[50], errors[90]);
+    let (as_it_was, _) = held_against(&predictor, truth, 0.02, 3);
+    assert!(as_it_was[90] > errors[90], "the change of cache must matter");
+}
+
+#[test]
+fn a_cache_that_was_not_found_cannot_be_changed() {
+    let without = Training { borders: vec![], ..training(1, 60, 0.02) };
+    let predictor = Predictor::fit(without).unwrap();
+    let wanted = Caches { read_bytes: Some(1e9), write_bytes: None };
+    assert!(predictor.with_caches(&wanted).unwrap_err().to_string().contains("no read border"));
+}
+
+#[test]
+fn out_of_range_is_an_answer_with_a_wider_interval() {
+    let predictor = Predictor::fit(training(5, 100, 0.03)).unwrap();
+    let width = |work: &Workload| {
+        let prediction = predictor.predict("", work);
+        let figure = prediction.throughput_bytes_per_s;
+        assert!(figure.low > 0.0 && figure.low < figure.value && figure.value < figure.high);
+        (prediction.in_range, figure.high / figure.low)
+    };
+    let inside = Workload { unique_bytes: 900 * MIB, ..Workload::default() };
+    let (in_range, narrow) = width(&inside);
+    assert!(in_range);
+    for outside in [
+        Workload { unique_bytes: 16 * GIB, ..inside.clone() },
+        Workload { process_num: 64, ..inside.clone() },
+        Workload { fsync_every: 1, ..inside.clone() },
+    ] {
+        let (in_range, wide) = width(&outside);
+        assert!(!in_range && wide > narrow, "{outside}: {wide} against {narrow}");
+    }
+}
+
+#[test]
+fn too_few_workloads_are_refused_with_a_way_out() {
+    let error = Predictor::fit(training(1, 5, 0.03)).unwrap_err().to_string();
+    assert!(error.contains("5 workloads") && error.contains("--budget"), "{error}");
+}
+
+#[test]
+fn response_time_is_littles_law() {
+    let predictor = Predictor::fit(training(2, 80, 0.03)).unwrap();
+    let work = Workload { process_num: 4, ..Workload::default() };
+    let prediction = predictor.predict("", &work);
+    let expected = 4.0 * work.size_mean as f64 / prediction.throughput_bytes_per_s.value;
+    assert!((prediction.response_time_s.value / expected - 1.0).abs() < 1e-9);
+    assert!(
+        prediction.response_time_s.low < expected && expected < prediction.response_time_s.high
+    );
+}

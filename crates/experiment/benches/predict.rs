@@ -1,0 +1,76 @@
+//! What fitting a record and predicting from it take: under two seconds, and under one for a
+//! thousand workloads, is what an interactive answer needs. `cargo bench -p ioscape-experiment`.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark may panic")]
+
+use std::sync::atomic::AtomicBool;
+
+use divan::Bencher;
+use ioscape_analysis::model::Training;
+use ioscape_analysis::predict::Predictor;
+use ioscape_engine::Rig;
+use ioscape_engine::sim::{SimRig, SimSpec};
+use ioscape_experiment::explore::{Earlier, Run, explore};
+use ioscape_experiment::plan::{BlendPlan, BlendSettings};
+use ioscape_model::line::FORMAT_VERSION;
+use ioscape_model::{
+    Header, Host, Limits, Line, Method, Record, Rules, Target, Tool, Workload, named,
+};
+
+fn main() {
+    divan::main();
+}
+
+/// The record of a ten-minute run on a simulated device.
+fn record() -> Record {
+    let seed = 1994;
+    let mut rig = SimRig::new(SimSpec::preset("nvme").unwrap(), seed);
+    let header = Header {
+        format_version: FORMAT_VERSION,
+        tool: Tool::default(),
+        run_id: "bench".to_owned(),
+        command_line: vec![],
+        seed,
+        start_time: String::new(),
+        host: Host::default(),
+        target: Target::default(),
+        method: Method::Blend,
+        rules: Rules::brief(),
+        ranges: rig.spec().ranges(),
+        budget_s: 600.0,
+        limits: Limits::default(),
+        hints: rig.hints(),
+        forecast: None,
+    };
+    let mut text = Vec::new();
+    let mut write = |line: &Line| {
+        serde_json::to_writer(&mut text, line).unwrap();
+        text.push(b'\n');
+        Ok(())
+    };
+    write(&Line::Header(header.clone())).unwrap();
+    let run = Run {
+        rig: &mut rig,
+        plan: &mut BlendPlan::new(BlendSettings::of(&header)),
+        header: &header,
+        budget_s: header.budget_s,
+        interrupt: &AtomicBool::new(false),
+        journal: &mut write,
+        on_event: &mut |_| {},
+    };
+    explore(run, Earlier::default()).unwrap();
+    Record::read(text.as_slice()).unwrap()
+}
+
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn fit(bencher: Bencher) {
+    let training = Training::of(&record());
+    bencher.bench_local(|| Predictor::fit(training.clone()).unwrap());
+}
+
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn predict_a_thousand(bencher: Bencher) {
+    let predictor = Predictor::fit(Training::of(&record())).unwrap();
+    let works: Vec<Workload> = named::names().filter_map(named::named).cycle().take(1000).collect();
+    bencher.bench_local(|| works.iter().map(|work| predictor.predict("", work)).collect::<Vec<_>>());
+}

@@ -1,0 +1,189 @@
+//! What refinement and `--precision` do to a run, on simulated devices whose law is known.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test binary is all test")]
+
+use std::sync::atomic::AtomicBool;
+
+use ioscape_analysis::model::Training;
+use ioscape_analysis::predict::Predictor;
+use ioscape_engine::Rig;
+use ioscape_engine::sim::{SimRig, SimSpec};
+use ioscape_experiment::explore::{Earlier, Run, explore};
+use ioscape_experiment::plan::{BlendPlan, BlendSettings, Plan, Seen};
+use ioscape_model::line::FORMAT_VERSION;
+use ioscape_model::{
+    EndReason, Header, Host, Limits, Line, Method, Point, Record, Role, Rules, Target, Tool,
+    Workload,
+};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A run that was asked for.
+#[derive(Clone, Copy)]
+struct Asked {
+    device: &'static str,
+    seed: u64,
+    budget_s: f64,
+    precision: Option<f64>,
+    /// `None`: as many refinement points as usual.
+    refinement_per_round: Option<usize>,
+}
+
+const USUAL: Asked =
+    Asked { device: "hdd", seed: 1, budget_s: 600.0, precision: None, refinement_per_round: None };
+
+fn header(asked: Asked, rig: &SimRig) -> Header {
+    Header {
+        format_version: FORMAT_VERSION,
+        tool: Tool::default(),
+        run_id: "test".to_owned(),
+        command_line: vec![],
+        seed: asked.seed,
+        start_time: String::new(),
+        host: Host::default(),
+        target: Target::default(),
+        method: Method::Blend,
+        rules: Rules::brief(),
+        ranges: rig.spec().ranges(),
+        budget_s: asked.budget_s,
+        limits: Limits { precision: asked.precision, ..Limits::default() },
+        hints: rig.hints(),
+        forecast: None,
+    }
+}
+
+/// The plan of a run.
+fn plan(asked: Asked, header: &Header) -> BlendPlan {
+    let usual = BlendPlan::new(BlendSettings::of(header));
+    match asked.refinement_per_round {
+        Some(points) => usual.refining(points),
+        None => usual,
+    }
+}
+
+fn explored(asked: Asked) -> Record {
+    let mut rig = SimRig::new(SimSpec::preset(asked.device).unwrap(), asked.seed);
+    let header = header(asked, &rig);
+    let mut text = Vec::new();
+    let mut write = |line: &Line| {
+        serde_json::to_writer(&mut text, line).unwrap();
+        text.push(b'\n');
+        Ok(())
+    };
+    write(&Line::Header(header.clone())).unwrap();
+    let run = Run {
+        rig: &mut rig,
+        plan: &mut plan(asked, &header),
+        header: &header,
+        budget_s: asked.budget_s,
+        interrupt: &AtomicBool::new(false),
+        journal: &mut write,
+        on_event: &mut |_| {},
+    };
+    explore(run, Earlier::default()).unwrap();
+    Record::read(text.as_slice()).unwrap()
+}
+
+/// Relative errors of the throughput of a hundred random workloads against the law, sorted.
+fn errors(asked: Asked) -> Vec<f64> {
+    let record = explored(asked);
+    let predictor = Predictor::fit(Training::of(&record)).unwrap();
+    let spec = SimSpec::preset(asked.device).unwrap();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(1994);
+    let to = record.regions.last().unwrap().unique_bytes.to;
+    let mut errors: Vec<f64> = (0..100)
+        .map(|_| {
+            let work = random(&mut rng, &record.header, to);
+            let predicted = predictor.predict("", &work).throughput_bytes_per_s.value;
+            (predicted / spec.expected_throughput(&work) - 1.0).abs()
+        })
+        .collect();
+    errors.sort_by(f64::total_cmp);
+    errors
+}
+
+fn random(rng: &mut Xoshiro256PlusPlus, header: &Header, unique_max: f64) -> Workload {
+    let ranges = &header.ranges;
+    let pages =
+        |from: f64, to: f64, share: f64| (from * (to / from).powf(share)) as u64 / 4096 * 4096;
+    loop {
+        let mut share = || rng.random::<f64>();
+        let work = Workload {
+            unique_bytes: pages(ranges.unique_bytes.min as f64, unique_max, share()),
+            size_mean: pages(ranges.size_mean.min as f64, ranges.size_mean.max as f64, share()),
+            read_frac: share(),
+            seq_frac: share(),
+            process_num: 1 + (share() * ranges.process_num.max as f64) as u32,
+            ..Workload::default()
+        };
+        if work.check().is_ok() {
+            return work;
+        }
+    }
+}
+
+#[test]
+fn refinement_helps_the_worst_predictions_and_does_not_hurt_the_typical_one() {
+    let pooled = |refinement: usize| {
+        let mut all: Vec<f64> = Vec::new();
+        for device in ["hdd", "cloud-volume"] {
+            for seed in 0..2 {
+                let refinement_per_round = Some(refinement);
+                let asked = Asked { device, seed, budget_s: 1200.0, refinement_per_round, ..USUAL };
+                all.extend(errors(asked));
+            }
+        }
+        all.sort_by(f64::total_cmp);
+        let at = |share: f64| all[(all.len() as f64 * share) as usize];
+        println!(
+            "{refinement:>2} refinements a round: median {:.1} %, p90 {:.1} %",
+            100.0 * at(0.5),
+            100.0 * at(0.9)
+        );
+        (at(0.5), at(0.9))
+    };
+    let (without, with) = (pooled(0), pooled(12));
+    assert!(with.0 < 1.15 * without.0, "{with:?} {without:?}");
+    assert!(with.1 < 1.05 * without.1, "{with:?} {without:?}");
+}
+
+/// A plan that is shown a run's points again, one by one, asks for the same visits: however the
+/// clock placed the canaries between them.
+#[test]
+fn a_plan_that_is_shown_the_points_again_decides_the_same() {
+    let asked = Asked { budget_s: 900.0, ..USUAL };
+    let record = explored(asked);
+    let refined = record.points.iter().filter(|p| p.role == Role::Refinement).count();
+    assert!(refined >= 5, "{refined}");
+    let mut fresh = plan(asked, &record.header);
+    for known in 0..record.points.len() {
+        let seen = &record.points[..known];
+        let elapsed_s = seen.last().map_or(0.0, |p: &Point| p.started_s + p.elapsed_s);
+        let visit =
+            fresh.next(&Seen { points: seen, elapsed_s, budget_s: asked.budget_s }).unwrap();
+        let made = &record.points[known];
+        if made.role != Role::Canary {
+            assert_eq!((&visit.workload, visit.role), (&made.workload, made.role), "{known}");
+        }
+    }
+}
+
+#[test]
+fn a_run_ends_when_its_predictions_are_as_precise_as_asked() {
+    let ended = |precision| explored(Asked { precision: Some(precision), ..USUAL }).end.unwrap();
+    let (coarse, fine) = (ended(0.9), ended(0.001));
+    assert_eq!(coarse.reason, EndReason::Precision);
+    assert_eq!(fine.reason, EndReason::Budget);
+    assert!(coarse.elapsed_s < 0.8 * fine.elapsed_s, "{} {}", coarse.elapsed_s, fine.elapsed_s);
+}
+
+#[test]
+fn a_map_holds_the_models_and_says_what_they_found() {
+    let record = explored(USUAL);
+    let revision = record.map.unwrap().revision;
+    let blend = record.models.iter().find(|model| model.name == "blend").unwrap();
+    assert_eq!(blend.revision, revision);
+    assert!(blend.parameters.values().all(|p| p.value.is_finite()), "{blend:?}");
+    let finding = record.findings.iter().find(|finding| finding.code == "model").unwrap();
+    assert!(finding.text.len() > 20, "{}", finding.text);
+}
