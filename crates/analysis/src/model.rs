@@ -19,7 +19,7 @@ pub mod orthogonal;
 pub mod product;
 mod training;
 
-pub use training::{Sample, Training, samples};
+pub use training::{Sample, Training, drift_sd, samples};
 
 /// What a model says about one workload.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -67,7 +67,7 @@ impl Predictor {
     pub fn fit(training: Training) -> Result<Self, FitError> {
         let found = training.samples.len();
         let (blend, held_out) = Blend::fit(&training).ok_or(FitError::TooFewSamples { found })?;
-        let calibration = Calibration::of(&blend, &training.samples, &held_out);
+        let calibration = Calibration::of(&blend, &training, &held_out);
         let mut others: Vec<Box<dyn Model>> = Vec::new();
         if let Some(product) = Product::fit(&training) {
             others.push(Box::new(product));

@@ -34,6 +34,7 @@ pub(super) fn training(
         host: Host::default(),
         hints: Hints::default(),
         ranges: Ranges::usual(2),
+        drift_sd: 0.0,
     }
 }
 

@@ -46,6 +46,8 @@ pub struct Training {
     pub hints: Hints,
     /// The box that was to be explored.
     pub ranges: Ranges,
+    /// How the machine's speed varied during the run, as the standard deviation of a logarithm.
+    pub drift_sd: f64,
 }
 
 impl Training {
@@ -58,6 +60,7 @@ impl Training {
             host: record.header.host.clone(),
             hints: record.header.hints.clone(),
             ranges: record.header.ranges,
+            drift_sd: drift_sd(&record.points),
         }
     }
 
@@ -67,6 +70,19 @@ impl Training {
         let kept = self.samples.iter().enumerate().filter(|(index, _)| keep(*index));
         Self { samples: kept.map(|(_, sample)| sample.clone()).collect(), ..self.clone() }
     }
+}
+
+/// Scatter of the canaries: the same small workload, again and again, while the run lasted.
+pub fn drift_sd(points: &[Point]) -> f64 {
+    let canaries = points.iter().filter(|point| point.role == Role::Canary);
+    let alive = canaries.map(Point::throughput).filter(|rate| *rate > 0.0);
+    let logarithms: Vec<f64> = alive.map(f64::ln).collect();
+    let count = logarithms.len() as f64;
+    if count < 3.0 {
+        return 0.0;
+    }
+    let mean = logarithms.iter().sum::<f64>() / count;
+    (logarithms.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt()
 }
 
 /// One sample per workload.

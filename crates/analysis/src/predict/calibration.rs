@@ -1,9 +1,8 @@
 //! Intervals that hold what they promise: normalised cross-conformal prediction (Barber et al.
 //! 2021) on workloads that were chosen before anything was known and left out of the fit.
 
-use crate::model::Guess;
-use crate::model::Sample;
 use crate::model::blend::{Blend, HeldOut};
+use crate::model::{Guess, Training};
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.9;
@@ -11,6 +10,9 @@ const CONFIDENCE: f64 = 0.9;
 const SCORES_MIN: usize = 15;
 /// What a normal law says, where nothing can be counted.
 const SCORE_USUAL: f64 = 1.645;
+/// What the page cache's state adds to another measurement, standard deviation of a logarithm: in
+/// which pieces the data is held depends on all that ran before (`docs/method.md`, section 2).
+const STATE_SD: f64 = 0.08;
 /// Intervals are never narrower than this half-width, as a logarithm.
 const HALF_WIDTH_MIN: f64 = 0.02;
 
@@ -18,11 +20,14 @@ const HALF_WIDTH_MIN: f64 = 0.02;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Calibration {
     factor: f64,
+    /// What another hour and another state of the cache add: standard deviation of a logarithm.
+    elsewhere_sd: f64,
 }
 
 impl Calibration {
     /// From samples that were left out of the fit.
-    pub(super) fn of(blend: &Blend, samples: &[Sample], held_out: &[HeldOut]) -> Self {
+    pub(super) fn of(blend: &Blend, training: &Training, held_out: &[HeldOut]) -> Self {
+        let samples = &training.samples;
         let score = |held: &HeldOut| {
             let noise = blend.noise(&samples[held.index].workload);
             held.ln_error.abs() / sd(&held.guess, noise)
@@ -35,12 +40,19 @@ impl Calibration {
         scores.sort_by(f64::total_cmp);
         let rank = (CONFIDENCE * (scores.len() + 1) as f64).ceil() as usize;
         let factor = scores.get(rank.saturating_sub(1)).or(scores.last());
-        Self { factor: factor.copied().unwrap_or(SCORE_USUAL) }
+        // A simulated device has no kernel, and its cache no states.
+        let has_states = !training.hints.in_memory && !training.host.kernel.is_empty();
+        let state_sd = if has_states { STATE_SD } else { 0.0 };
+        Self {
+            factor: factor.copied().unwrap_or(SCORE_USUAL),
+            elsewhere_sd: training.drift_sd.hypot(state_sd),
+        }
     }
 
     /// Half of the interval's width, as a logarithm.
     pub(super) fn half_width(&self, guess: &Guess, noise: f64) -> f64 {
-        (self.factor * sd(guess, noise)).max(HALF_WIDTH_MIN)
+        let here = self.factor * sd(guess, noise);
+        here.hypot(SCORE_USUAL * self.elsewhere_sd).max(HALF_WIDTH_MIN)
     }
 }
 

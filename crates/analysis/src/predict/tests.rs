@@ -107,6 +107,7 @@ fn training(seed: u64, count: usize, noise: f64) -> Training {
             size_mean: Range { min: 4 * KIB, max: MIB },
             process_num: Range { min: 1, max: 4 },
         },
+        drift_sd: 0.0,
     }
 }
 

@@ -17,7 +17,7 @@ use crate::model::Sample;
 /// Coordinates in which all factors are smooth.
 const FEATURES: usize = 4;
 /// Evaluations of the likelihood in search of the best lengths and amplitudes.
-const EVALUATIONS: usize = 400;
+const EVALUATIONS: usize = 250;
 /// What the hyperparameters are expected to be, as logarithms: mean and standard deviation.
 const EXPECTED: [(f64, f64); HYPERPARAMETERS] = [
     // Amplitudes of the four parts.
