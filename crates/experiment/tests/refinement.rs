@@ -1,6 +1,6 @@
 //! What refinement and `--precision` do to a run, on simulated devices whose law is known.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test binary is all test")]
+#![expect(clippy::unwrap_used, reason = "a test binary is all test")]
 
 use std::sync::atomic::AtomicBool;
 
@@ -84,22 +84,20 @@ fn explored(asked: Asked) -> Record {
     Record::read(text.as_slice()).unwrap()
 }
 
-/// Relative errors of the throughput of a hundred random workloads against the law, sorted.
+/// Relative errors of the throughput of 300 random workloads against the law.
 fn errors(asked: Asked) -> Vec<f64> {
     let record = explored(asked);
     let predictor = Predictor::fit(Training::of(&record)).unwrap();
     let spec = SimSpec::preset(asked.device).unwrap();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1994);
     let to = record.regions.last().unwrap().unique_bytes.to;
-    let mut errors: Vec<f64> = (0..100)
+    (0..300)
         .map(|_| {
             let work = random(&mut rng, &record.header, to);
             let predicted = predictor.predict("", &work).throughput_bytes_per_s.value;
             (predicted / spec.expected_throughput(&work) - 1.0).abs()
         })
-        .collect();
-    errors.sort_by(f64::total_cmp);
-    errors
+        .collect()
 }
 
 fn random(rng: &mut Xoshiro256PlusPlus, header: &Header, unique_max: f64) -> Workload {
@@ -127,11 +125,8 @@ fn refinement_hurts_neither_the_typical_prediction_nor_the_worst_ones() {
     let pooled = |refinement: usize| {
         let mut all: Vec<f64> = Vec::new();
         for device in ["hdd", "cloud-volume"] {
-            for seed in 0..2 {
-                let refinement_per_round = Some(refinement);
-                let asked = Asked { device, seed, budget_s: 900.0, refinement_per_round, ..USUAL };
-                all.extend(errors(asked));
-            }
+            let refinement_per_round = Some(refinement);
+            all.extend(errors(Asked { device, budget_s: 900.0, refinement_per_round, ..USUAL }));
         }
         all.sort_by(f64::total_cmp);
         let at = |share: f64| all[(all.len() as f64 * share) as usize];
@@ -142,10 +137,10 @@ fn refinement_hurts_neither_the_typical_prediction_nor_the_worst_ones() {
         );
         (at(0.5), at(0.9))
     };
-    // Of 400 errors the median is known to a tenth, the 90th percentile to a fifth.
+    // Two runs with other points differ by about a tenth in the median, more in the tail.
     let (without, with) = (pooled(0), pooled(12));
-    assert!(with.0 < 1.15 * without.0, "{with:?} {without:?}");
-    assert!(with.1 < 1.25 * without.1, "{with:?} {without:?}");
+    assert!(with.0 < 1.2 * without.0, "{with:?} {without:?}");
+    assert!(with.1 < 1.3 * without.1, "{with:?} {without:?}");
 }
 
 /// A plan that is shown a run's points again, one by one, asks for the same visits: however the
