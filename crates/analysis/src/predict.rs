@@ -224,9 +224,14 @@ impl Predictor {
         let line = |model: &dyn Model| ModelLine {
             name: model.name().to_owned(),
             parameters: model.parameters(),
+            cross_validated_error: None,
+            interval_factor: None,
             revision,
         };
-        self.models().into_iter().map(line).collect()
+        let mut lines: Vec<ModelLine> = self.models().into_iter().map(line).collect();
+        lines[0].cross_validated_error = Some(self.calibration.error_median());
+        lines[0].interval_factor = Some(self.calibration.factor());
+        lines
     }
 }
 

@@ -199,7 +199,7 @@ pub(crate) struct PredictArgs {
     pub(crate) workload: Vec<String>,
     #[command(flatten)]
     pub(crate) keys: WorkloadArgs,
-    /// What if: caches of other sizes than were found, or of a multiple, as in read_cache=512MiB,write_cache=2x
+    /// What if: caches of other sizes than were found, or of a multiple, as in `read_cache=512MiB,write_cache=2x`
     #[arg(long, value_name = "CACHE=SIZE", value_delimiter = ',')]
     pub(crate) set: Vec<String>,
     /// Print one JSON document on stdout and nothing else there

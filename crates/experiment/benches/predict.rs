@@ -71,6 +71,8 @@ fn fit(bencher: Bencher) {
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn predict_a_thousand(bencher: Bencher) {
     let predictor = Predictor::fit(Training::of(&record())).unwrap();
-    let works: Vec<Workload> = named::names().filter_map(named::named).cycle().take(1000).collect();
-    bencher.bench_local(|| works.iter().map(|work| predictor.predict("", work)).collect::<Vec<_>>());
+    let named: Vec<Workload> = named::names().filter_map(named::named).collect();
+    let works: Vec<Workload> = named.iter().cycle().take(1000).cloned().collect();
+    bencher
+        .bench_local(|| works.iter().map(|work| predictor.predict("", work)).collect::<Vec<_>>());
 }

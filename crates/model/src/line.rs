@@ -226,6 +226,14 @@ pub struct ModelLine {
     pub name: String,
     /// Its parameters, with standard errors.
     pub parameters: BTreeMap<String, ParameterValue>,
+    /// Median of |ln(measured/predicted)| over workloads left out of the fit; null where the
+    /// model was not cross-validated.
+    #[serde(default)]
+    pub cross_validated_error: Option<f64>,
+    /// Half-width of its 90 % intervals, in the model's own standard deviations; null for a model
+    /// without intervals.
+    #[serde(default)]
+    pub interval_factor: Option<f64>,
     /// The revision of the map this belongs to.
     #[serde(default)]
     pub revision: u32,

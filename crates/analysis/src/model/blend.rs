@@ -13,7 +13,7 @@ mod residual;
 mod start;
 mod words;
 
-use self::law::{Law, Shape};
+use self::law::{Law, PROCESSOR_CACHE, READ_PARALLEL, Shape, WRITE_WAITED};
 use self::residual::Residual;
 use super::{Guess, Model, Sample, Training};
 
@@ -70,14 +70,11 @@ impl Blend {
     /// Fits the law to the samples and learns what it misses; `None` where there are too few.
     pub fn fit(training: &Training) -> Option<(Self, Vec<HeldOut>)> {
         let mut blend = Self::fit_once(training)?;
-        let corrected = blend.held_out(training);
-        blend.is_corrected = false;
-        let plain = blend.held_out(training);
-        if typical(&corrected) < WORTH_KEEPING * typical(&plain) {
-            blend.is_corrected = true;
-            return Some((blend, corrected));
-        }
-        Some((blend, plain))
+        let [plain, corrected] = blend.held_out(training);
+        blend.is_corrected =
+            blend.residual.is_some() && typical(&corrected) < WORTH_KEEPING * typical(&plain);
+        let held_out = if blend.is_corrected { corrected } else { plain };
+        Some((blend, held_out))
     }
 
     /// The fit alone.
@@ -100,7 +97,6 @@ impl Blend {
         let fit = fit_from(training, shape, &priors, &first.parameters, (misfit, STEPS_LAST));
         let law = Law::of(shape, &fit.parameters);
         let residual = Residual::learn(&law, &training.samples);
-        let is_corrected = residual.is_some();
         let write_is_room = caches.write_is_room;
         let unique = training.samples.iter().map(|sample| sample.workload.unique_bytes);
         let least_unique_bytes = unique.min().unwrap_or(0);
@@ -113,7 +109,7 @@ impl Blend {
             law,
             misfit,
             residual,
-            is_corrected,
+            is_corrected: false,
         })
     }
 
@@ -152,32 +148,35 @@ impl Blend {
         Self { fit, law, ..self.clone() }
     }
 
-    /// What the model says of every sample when it is left out of the fit, with others.
-    fn held_out(&self, training: &Training) -> Vec<HeldOut> {
-        let mut held_out = Vec::with_capacity(training.samples.len());
+    /// What the model says of every sample when it is left out of the fit, with others: without
+    /// the correction, and with it.
+    fn held_out(&self, training: &Training) -> [Vec<HeldOut>; 2] {
+        let mut held_out = [Vec::new(), Vec::new()];
         for fold in 0..FOLDS {
             let model = self.refit(&training.keeping(|index| index % FOLDS != fold));
-            let left_out = training.samples.iter().enumerate().skip(fold).step_by(FOLDS);
-            held_out.extend(left_out.map(|(index, sample)| {
-                let guess = model.guess(&sample.workload);
-                HeldOut { index, guess, ln_error: sample.ln_throughput - guess.ln_throughput }
-            }));
+            for (index, sample) in training.samples.iter().enumerate().skip(fold).step_by(FOLDS) {
+                for (is_corrected, held_out) in [false, true].into_iter().zip(&mut held_out) {
+                    let guess = model.guess_as(&sample.workload, is_corrected);
+                    let ln_error = sample.ln_throughput - guess.ln_throughput;
+                    held_out.push(HeldOut { index, guess, ln_error });
+                }
+            }
         }
         held_out
     }
 
     /// What the model says, as [`Model::predict`] does.
     pub fn guess(&self, work: &Workload) -> Guess {
-        let mut ln_throughput = self.law.ln_throughput(work);
-        let mut variance = self.parameter_variance(work);
-        match self.residual.as_ref().filter(|_| self.is_corrected) {
-            Some(residual) => {
-                let (correction, unsure) = residual.correction(&self.law, work);
-                ln_throughput += correction;
-                variance = unsure;
-            }
-            None => variance += self.misfit.powi(2),
+        self.guess_as(work, self.is_corrected)
+    }
+
+    fn guess_as(&self, work: &Workload, is_corrected: bool) -> Guess {
+        let ln_throughput = self.law.ln_throughput(work);
+        if let Some(residual) = self.residual.as_ref().filter(|_| is_corrected) {
+            let (correction, variance) = residual.correction(&self.law, work);
+            return Guess { ln_throughput: ln_throughput + correction, sd: variance.sqrt() };
         }
+        let variance = self.parameter_variance(work) + self.misfit.powi(2);
         Guess { ln_throughput, sd: variance.sqrt() }
     }
 
@@ -228,11 +227,13 @@ fn class_residuals(law: &Law, sample: &Sample, out: &mut Vec<f64>) {
     }
 }
 
-/// Where the search begins: the expected values, and with a processor cache much smaller.
+/// Where the search begins: the expected values, and others for what the search may get stuck in.
 fn starts(priors: &[Prior]) -> Vec<Vec<f64>> {
     let mean: Vec<f64> = priors.iter().map(|prior| prior.mean).collect();
     let mut starts = vec![mean.clone()];
-    for (index, by) in [(8, -1.5), (14, 2.0), (14, -2.0), (16, 1.0)] {
+    let others =
+        [(PROCESSOR_CACHE, -1.5), (WRITE_WAITED, 2.0), (WRITE_WAITED, -2.0), (READ_PARALLEL, 1.0)];
+    for (index, by) in others {
         let mut start = mean.clone();
         start[index] += by;
         starts.push(start);

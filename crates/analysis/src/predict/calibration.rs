@@ -20,6 +20,7 @@ const HALF_WIDTH_MIN: f64 = 0.02;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Calibration {
     factor: f64,
+    error_median: f64,
     /// What another hour and another state of the cache add: standard deviation of a logarithm.
     elsewhere_sd: f64,
 }
@@ -28,6 +29,8 @@ impl Calibration {
     /// From samples that were left out of the fit.
     pub(super) fn of(blend: &Blend, training: &Training, held_out: &[HeldOut]) -> Self {
         let samples = &training.samples;
+        let mut errors: Vec<f64> = held_out.iter().map(|held| held.ln_error.abs()).collect();
+        errors.sort_by(f64::total_cmp);
         let score = |held: &HeldOut| {
             let noise = blend.noise(&samples[held.index].workload);
             held.ln_error.abs() / sd(&held.guess, noise)
@@ -45,8 +48,19 @@ impl Calibration {
         let state_sd = if has_states { STATE_SD } else { 0.0 };
         Self {
             factor: factor.copied().unwrap_or(SCORE_USUAL),
+            error_median: errors.get(errors.len() / 2).copied().unwrap_or(0.0),
             elsewhere_sd: training.drift_sd.hypot(state_sd),
         }
+    }
+
+    /// Half-width of the intervals in standard deviations of the model's own.
+    pub(super) fn factor(&self) -> f64 {
+        self.factor
+    }
+
+    /// Median of |ln(measured/predicted)| over all workloads, each left out of the fit once.
+    pub(super) fn error_median(&self) -> f64 {
+        self.error_median
     }
 
     /// Half of the interval's width, as a logarithm.

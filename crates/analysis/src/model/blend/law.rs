@@ -15,11 +15,15 @@
 //!
 //! Uniform access to `U` bytes finds a cache of `C` bytes holding the right ones with probability
 //! `min(1, C/U)`, whatever the replacement policy; a sequential read does so with that to the
-//! power `γ`. Write-back runs beside the writer, so only the part `ω` of it is waited for as long
-//! as the storage keeps up. With `k = 1`, `T` is the balanced-job bound of a closed network
+//! power `γ`, where its run is long (`q` to a high power); in a short run it costs almost what one
+//! somewhere else does, for read-ahead has not found its stride. Write-back runs beside the
+//! writer, so only the part `ω` of it is waited for as long as the storage keeps up. With `k = 1`, `T` is the balanced-job bound of a closed network
 //! (Zahorjan et al. 1982); with a large `k`, its asymptotes: `max(W, N D)`.
 
 use ioscape_model::Workload;
+
+#[cfg(test)]
+mod tests;
 
 /// Requests are cut and cached in pages.
 const PAGE_BYTES: f64 = 4096.0;
@@ -27,6 +31,10 @@ const PAGE_BYTES: f64 = 4096.0;
 const RESOURCE_NORM: i32 = 8;
 /// Parameters of the law that do not belong to a cache.
 pub(super) const COMMON: usize = 23;
+/// Where some of them stand.
+pub(super) const PROCESSOR_CACHE: usize = 8;
+pub(super) const WRITE_WAITED: usize = 14;
+pub(super) const READ_PARALLEL: usize = 16;
 /// Parameters of each cache.
 pub(super) const PER_CACHE: usize = 5;
 
@@ -180,15 +188,15 @@ impl Law {
             write_fixed_s: Pair::of(at[1], at[3]),
             read_bytes_per_s: Pair::of(at[4], at[6]),
             write_bytes_per_s: Pair::of(at[5], at[7]),
-            processor_cache_bytes: at[8].exp(),
+            processor_cache_bytes: at[PROCESSOR_CACHE].exp(),
             read_memory_cost: at[9].exp(),
             write_memory_cost: at[10].exp(),
             processors: at[11].exp(),
             sequential_exponent: at[12].exp(),
             pieces: at[13].exp(),
-            waited: 1.0 / (1.0 + (-at[14]).exp()),
+            waited: 1.0 / (1.0 + (-at[WRITE_WAITED]).exp()),
             softness: at[15].exp(),
-            read_parallel: at[16].exp(),
+            read_parallel: at[READ_PARALLEL].exp(),
             write_parallel: at[17].exp(),
             interference: at[18].exp(),
             queueing: at[19].exp(),

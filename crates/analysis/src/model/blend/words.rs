@@ -76,33 +76,26 @@ impl Blend {
 
     fn missing(&self, index: usize) -> String {
         let capacity = self.told(&|law| law.read_cache_bytes(index));
-        let cost = |sequential| self.told(&move |law| law.miss_s(index, SIZE_BYTES, sequential));
-        let mut text = format!("Reads find {} in a cache", show_bytes(capacity.value));
+        let mut parts = vec![format!("Reads find {} in a cache", show_bytes(capacity.value))];
         for (sequential, name) in [(false, "random"), (true, "sequential")] {
-            let told = cost(sequential);
+            let told = self.told(&move |law| law.miss_s(index, SIZE_BYTES, sequential));
             if told.is_known() {
-                let joint = if sequential { "," } else { ";" };
-                text += &format!(
-                    "{joint} a {name} 16 KiB read that misses it costs {}",
-                    told.seconds()
-                );
+                parts.push(format!("a {name} 16 KiB read that misses it costs {}", told.seconds()));
             }
         }
-        text + "."
+        parts.join("; ") + "."
     }
 
     fn writing(&self) -> Option<String> {
         let absorbed = self.told(&|law| law.write_cache_bytes());
         let index = self.shape.write_caches.checked_sub(1)?;
         let beyond = self.told(&|law| law.write_back_s(index, SIZE_BYTES));
-        let mut text =
-            format!("Writes are absorbed until {} are dirty", show_bytes(absorbed.value));
+        let mut parts =
+            vec![format!("Writes are absorbed until {} are dirty", show_bytes(absorbed.value))];
         if beyond.is_known() {
-            text += &format!(
-                "; far beyond, storage takes {} for a random 16 KiB write",
-                beyond.seconds()
-            );
+            let cost = beyond.seconds();
+            parts.push(format!("far beyond, storage takes {cost} for a random 16 KiB write"));
         }
-        Some(text + ".")
+        Some(parts.join("; ") + ".")
     }
 }

@@ -1,0 +1,77 @@
+//! What holds for every law, whatever its parameters.
+
+use ioscape_model::Workload;
+use ioscape_model::units::{KIB, MIB};
+use proptest::prelude::*;
+
+use super::{CLASSES, COMMON, Law, PARTS, PER_CACHE, Shape};
+
+const SHAPE: Shape = Shape { read_caches: 2, write_caches: 1 };
+
+/// Parameters around ones that a machine might have, a factor of two or three either way.
+fn law() -> impl Strategy<Value = Law> {
+    let common = [
+        -14.0, -14.0, 0.0, 0.0, 22.0, 22.0, 0.0, 0.0, 16.0, -1.0, -1.0, 0.7, 0.1, -1.0, 0.0, -2.0,
+        0.5, 0.0, -2.0, 0.7, -0.3, 1.8, 0.5,
+    ];
+    assert_eq!(common.len(), COMMON);
+    let cache = |ln_bytes: f64, ln_fixed_s: f64| [ln_bytes, ln_fixed_s, -0.5, 20.0, 0.3];
+    let caches = [cache(17.0, -11.0), cache(19.0, -8.0), cache(17.5, -10.0)];
+    assert_eq!(caches[0].len(), PER_CACHE);
+    let around: Vec<f64> = common.into_iter().chain(caches.into_iter().flatten()).collect();
+    proptest::collection::vec(-1.0..1.0_f64, around.len()).prop_map(move |by| {
+        let mut at: Vec<f64> = around.iter().zip(by).map(|(x, d)| x + d).collect();
+        // The second cache lies beyond the first.
+        at[COMMON + PER_CACHE] = at[COMMON] + 2.0;
+        Law::of(SHAPE, &at)
+    })
+}
+
+fn work() -> impl Strategy<Value = Workload> {
+    (3.0..10.0_f64, 2.0..10.0_f64, 0.0..=1.0_f64, 0.0..=1.0_f64, 1..8_u32).prop_map(
+        |(unique, size, read_frac, seq_frac, process_num)| Workload {
+            unique_bytes: (unique.exp2() * MIB as f64) as u64,
+            size_mean: (size.exp2() * KIB as f64) as u64,
+            read_frac,
+            seq_frac,
+            process_num,
+            ..Workload::default()
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn the_parts_of_a_requests_time_explain_all_of_it(law in law(), work in work()) {
+        // Time twice as long in every part is twice the time: Euler's theorem.
+        let elasticities: [f64; PARTS] = law.elasticities(&work);
+        let sum: f64 = elasticities.iter().sum();
+        prop_assert!((sum - 1.0).abs() < 1e-2, "{sum}");
+        prop_assert!(elasticities.iter().all(|e| *e > -0.3));
+    }
+
+    #[test]
+    fn class_times_add_up_to_the_response_time_of_one_process(law in law(), work in work()) {
+        let work = Workload { process_num: 1, ..work };
+        let times_s: [f64; CLASSES] = law.class_times_s(&work);
+        let shares = law.classes(&work).map(|class| class.share);
+        let mean_s: f64 = times_s.iter().zip(shares).map(|(time, share)| time * share).sum();
+        let response_s = law.response_s(&law.times(&work), 1.0);
+        // What holds up writers has nobody to hold up where nobody writes.
+        prop_assume!(work.read_frac < 0.999);
+        prop_assert!((mean_s / response_s - 1.0).abs() < 1e-9, "{mean_s} {response_s}");
+    }
+
+    #[test]
+    fn more_data_is_never_faster_and_more_processes_never_slower(law in law(), work in work()) {
+        let more_data = Workload { unique_bytes: 2 * work.unique_bytes, ..work.clone() };
+        let more_processes = Workload { process_num: work.process_num + 1, ..work.clone() };
+        let here = law.ln_throughput(&work);
+        prop_assert!(law.ln_throughput(&more_processes) >= here - 1e-9);
+        // Several levels may cost less the deeper they are: only one is asked.
+        let reads = |work: &Workload| {
+            law.copy_time_s(&Workload { read_frac: 1.0, seq_frac: 0.0, ..work.clone() })
+        };
+        prop_assert!(reads(&more_data) >= reads(&work) * (1.0 - 1e-9));
+    }
+}
