@@ -30,7 +30,9 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
     let shown = path.display();
     match header.method {
         Method::Measure => {
-            return Err(usage(format!("{shown} holds a single measurement: measure again instead")));
+            return Err(usage(format!(
+                "{shown} holds a single measurement: measure again instead"
+            )));
         }
         Method::Validate => {
             return Err(usage(format!("{shown} holds a validation: validate again instead")));

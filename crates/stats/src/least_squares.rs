@@ -60,8 +60,7 @@ pub fn fit(
     let mut cost = problem.cost(&at, &values);
     let mut normal = problem.normal(&at, &values);
     for _ in 0..settings.steps_max {
-        let Some((next, next_values, next_cost)) =
-            problem.step(&at, &normal, cost, &mut damping)
+        let Some((next, next_values, next_cost)) = problem.step(&at, &normal, cost, &mut damping)
         else {
             break;
         };
