@@ -12,8 +12,8 @@ use crate::explore::{self, Event, JournalError, Progress, Run};
 use crate::plan::filling::Filling;
 use crate::plan::{Landscape, training};
 
-/// One workload in so many has to be visited twice for the spread to be known.
-const REPEATED_SHARE_MIN: usize = 5;
+/// So many workloads have to be visited more than once for the spread to be known.
+const REPEATED_MIN: usize = 10;
 
 /// Workloads by which `--precision` is judged: always the same ones.
 const REFERENCE: u64 = 64;
@@ -134,7 +134,7 @@ pub(crate) fn closing_warnings(run: &Run<'_>, progress: &Progress) -> Vec<Warnin
 fn incomplete(points: &[Point]) -> Option<Warning> {
     let (estimates, _) = estimate::pool(points, 0);
     let repeated = estimates.iter().filter(|estimate| estimate.visits > 1).count();
-    if estimates.is_empty() || repeated * REPEATED_SHARE_MIN >= estimates.len() {
+    if estimates.is_empty() || repeated >= REPEATED_MIN.min(estimates.len()) {
         return None;
     }
     let text = format!(

@@ -181,7 +181,7 @@ impl Times {
 }
 
 impl Law {
-    /// From the fitted parameters, in the order of [`super::names`].
+    /// From the fitted parameters, in the order of [`super::start::names`].
     pub(super) fn of(shape: Shape, at: &[f64]) -> Self {
         Self {
             read_fixed_s: Pair::of(at[0], at[2]),
