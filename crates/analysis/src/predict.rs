@@ -1,5 +1,7 @@
 //! Predictions from a record: models fitted, intervals calibrated, workloads answered.
 
+use std::sync::Arc;
+
 use ioscape_model::{
     Access, Code, Figure, Layout, ModelLine, Prediction, SeqScope, Severity, SizeDist, State,
     Warning, Workload,
@@ -55,7 +57,7 @@ pub struct Caches {
 pub struct Predictor {
     training: Training,
     blend: Blend,
-    others: Vec<Box<dyn Model>>,
+    others: Vec<Arc<dyn Model>>,
     calibration: Calibration,
 }
 
@@ -68,12 +70,12 @@ impl Predictor {
         let found = training.samples.len();
         let (blend, held_out) = Blend::fit(&training).ok_or(FitError::TooFewSamples { found })?;
         let calibration = Calibration::of(&blend, &training, &held_out);
-        let mut others: Vec<Box<dyn Model>> = Vec::new();
+        let mut others: Vec<Arc<dyn Model>> = Vec::new();
         if let Some(product) = Product::fit(&training) {
-            others.push(Box::new(product));
+            others.push(Arc::new(product));
         }
         if let Some(orthogonal) = Orthogonal::fit(&training) {
-            others.push(Box::new(orthogonal));
+            others.push(Arc::new(orthogonal));
         }
         Ok(Self { training, blend, others, calibration })
     }
@@ -82,7 +84,7 @@ impl Predictor {
     #[must_use]
     pub fn with_gaussian(mut self) -> Self {
         if let Some(gaussian) = Gaussian::fit(&self.training) {
-            self.others.push(Box::new(gaussian));
+            self.others.push(Arc::new(gaussian));
         }
         self
     }
@@ -186,7 +188,8 @@ impl Predictor {
         (outside, warnings)
     }
 
-    /// The same system with other caches: what the blend says of it. The other models cannot.
+    /// The same system with other caches: what the blend says of it. The other models know nothing
+    /// of caches and say what they said.
     ///
     /// # Errors
     /// Where the map shows no border of that kind.
@@ -203,7 +206,7 @@ impl Predictor {
         Ok(Self {
             training: self.training.clone(),
             blend: self.blend.with_caches(read_factor, write_factor),
-            others: vec![],
+            others: self.others.clone(),
             calibration: self.calibration.clone(),
         })
     }

@@ -16,6 +16,7 @@ use ioscape_report::{ComparedSystem, ComparisonPage};
 use crate::args::CompareArgs;
 use crate::exit::{Exit, usage};
 use crate::report::WIDTH;
+use crate::run::refuse_existing;
 use crate::workload_arg::{self, Asked};
 use crate::{answer, journal, say};
 
@@ -61,7 +62,7 @@ fn check_out(args: &CompareArgs) -> anyhow::Result<()> {
     };
     match args.records.iter().find(|path| same(path)) {
         Some(record) => Err(usage(format!("{} is a record: name another --out", record.display()))),
-        None => Ok(()),
+        None => refuse_existing(out),
     }
 }
 

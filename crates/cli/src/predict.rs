@@ -146,6 +146,10 @@ struct Changed {
     to_bytes: f64,
 }
 
+/// Sizes that a cache may be supposed to have.
+const BYTES_MIN: f64 = 4096.0;
+const BYTES_MAX: f64 = (1_u64 << 60) as f64;
+
 fn what_if(changes: &[Change], found: &Caches) -> Result<Vec<Changed>, String> {
     let mut changed = Vec::new();
     for Change { cache, to } in changes.iter().copied() {
@@ -160,6 +164,12 @@ fn what_if(changes: &[Change], found: &Caches) -> Result<Vec<Changed>, String> {
                 ));
             }
         };
+        if !(BYTES_MIN..=BYTES_MAX).contains(&to_bytes) {
+            return Err(format!(
+                "--set {}: no cache is that large or small; write a size from 4KiB to 1EiB",
+                cache.key()
+            ));
+        }
         changed.push(Changed { cache, from_bytes, to_bytes });
     }
     Ok(changed)

@@ -336,7 +336,7 @@ fn announce(header: &Header) {
 pub(crate) fn refuse_existing(path: &Path) -> anyhow::Result<()> {
     if path.exists() {
         return Err(usage(format!(
-            "{} exists: choose another --out, or go on with it by --resume",
+            "{} exists: choose another --out, or go on with a run by `ioscape run --resume`",
             path.display()
         )));
     }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use ioscape_analysis::model::Training;
+use ioscape_analysis::model::blend::SAMPLES_MIN;
 use ioscape_analysis::predict::Predictor;
 use ioscape_analysis::validate as score;
 use ioscape_engine::{Clock, EngineKind, RunId};
@@ -99,6 +100,9 @@ fn refusal(record: &Record) -> Option<&'static str> {
         Method::Validate => Some("holds a validation: validate a record of `ioscape run`"),
         _ if record.map.is_none() => {
             Some("holds no map: go on with it by `ioscape run --resume` first")
+        }
+        _ if Training::of(record).samples.len() < SAMPLES_MIN => {
+            Some("holds too few workloads to predict others from: give the run a longer --budget")
         }
         _ => None,
     }
@@ -258,7 +262,8 @@ fn finish(
 fn scored(args: &ValidateArgs, record: &Record, trial: &Record) -> anyhow::Result<Validation> {
     let shown = args.record.display();
     let predictor = Predictor::fit(Training::of(record))
-        .map_err(|error| usage(format!("{shown}: {error}; what was measured is kept")))?;
+        .map_err(|error| usage(format!("{shown}: {error}; what was measured is kept")))?
+        .with_gaussian();
     let answer = |work: &Workload| score::answers(&predictor, work);
     let points = score::points(&trial.points, &record.borders, answer);
     let about = score::Trial {

@@ -18,7 +18,7 @@ use self::residual::Residual;
 use super::{Guess, Model, Sample, Training};
 
 /// Fewest samples that a fit is worth.
-const SAMPLES_MIN: usize = 12;
+pub const SAMPLES_MIN: usize = 12;
 /// Residuals beyond this many standard deviations count linearly.
 const HUBER: f64 = 2.0;
 /// What the law is expected to miss by, before it is fitted.
@@ -127,10 +127,12 @@ impl Blend {
     /// The cache that reads find data in, and the data that can be overwritten before storage is
     /// waited for, bytes: those that [`Self::with_caches`] changes.
     pub fn caches_bytes(&self) -> (Option<f64>, Option<f64>) {
-        let [_, read, write] = self.law.scales_bytes();
-        let has_writes = self.write_is_room.iter().any(|is_room| !is_room);
-        let known = |has: bool, bytes: f64| has.then_some(bytes);
-        (known(self.shape.read_caches > 0, read), known(has_writes, write))
+        let [_, read, _] = self.law.scales_bytes();
+        let write = self.write_is_room.iter().position(|is_room| !is_room);
+        (
+            (self.shape.read_caches > 0).then_some(read),
+            write.map(|index| self.law.write_cache_bytes(index)),
+        )
     }
 
     /// The same system with caches of other sizes: by these factors for reads and for writes.

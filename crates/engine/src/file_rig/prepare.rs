@@ -118,6 +118,7 @@ impl FileRig {
             let file = self.files.open_again(*number, OpenAccess::Buffered)?;
             if work.state == State::Cold || work.access == Access::Direct {
                 let path = self.files.path(*number);
+                self.paged_bytes.clear();
                 let left = drop_cache(&file, 0..*length)
                     .map_err(|error| Error::path("drop the cache of", &path, error))?;
                 if left.is_some_and(|left| left.resident_bytes > length / 100) {
@@ -156,7 +157,8 @@ impl FileRig {
     /// Drops the beginning of a file from the cache, where reading it in again is quick; says
     /// whether it was.
     fn drop_share(&mut self, number: usize, length: u64) -> Result<bool> {
-        let expected_s = self.read_in_bytes_per_s.map_or(0.0, |rate| length as f64 / rate);
+        let rate = self.read_in_bytes_per_s.or(self.hints.layout_bytes_per_s);
+        let expected_s = rate.map_or(0.0, |rate| length.min(self.cache_bytes()) as f64 / rate);
         if expected_s > REFILL_MAX_S || self.directory.is_memory() {
             return Ok(false);
         }
@@ -178,12 +180,14 @@ impl FileRig {
         if is_paged && is_resident(&file, 0..length) {
             return Ok(());
         }
-        if !is_paged && self.drop_share(number, length)? {
+        let is_empty = !is_paged && self.drop_share(number, length)?;
+        if is_empty {
             self.paged_bytes[number] = length;
         }
         let began_s = self.clock.now_s();
         let read_bytes = read_in(&file, 0..length, &self.interrupt)?;
-        if read_bytes >= REFILL_TELLS_BYTES {
+        // What was resident already would make storage look fast.
+        if is_empty && read_bytes >= REFILL_TELLS_BYTES {
             let took_s = (self.clock.now_s() - began_s).max(1e-6);
             self.read_in_bytes_per_s = Some(read_bytes as f64 / took_s);
         }

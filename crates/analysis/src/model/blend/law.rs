@@ -268,20 +268,13 @@ impl Law {
     fn miss_mix_s(&self, work: &Workload, power: f64, cost: impl Fn(&Cache) -> (f64, f64)) -> f64 {
         let size = work.size_mean as f64;
         let pages = (size / PAGE_BYTES).max(1.0);
-        let part = |index: usize| {
-            let cache = &self.read_caches[index];
-            let next = self.read_caches.get(index + 1);
-            let here = next.map_or(1.0, |next| held(next.bytes, work).powf(power))
-                - held(cache.bytes, work).powf(power);
-            if here <= 0.0 {
-                return 0.0;
-            }
+        let part = |(cache, here): (&Cache, f64)| {
             // What is cached was cached in pieces: a request finds some of its pages.
             let pieces = 1.0 + self.pieces * (1.0 - 1.0 / pages) * (1.0 - here);
             let (fixed_s, bytes_per_s) = cost(cache);
             here * (pieces * fixed_s + size / bytes_per_s)
         };
-        (0..self.read_caches.len()).map(part).sum()
+        shares_beyond(&self.read_caches, work, power).map(part).sum()
     }
 
     /// What a write costs storage, in the mean over those that find their pages dirty already and
@@ -298,14 +291,9 @@ impl Law {
 
     /// The mean cost of writes beyond the caches; `power` is that of the share that is absorbed.
     fn write_mix_s(&self, work: &Workload, is_sequential: bool, power: f64) -> f64 {
-        let part = |index: usize| {
-            let cache = &self.write_caches[index];
-            let next = self.write_caches.get(index + 1);
-            let here = next.map_or(1.0, |next| held(next.bytes, work).powf(power))
-                - held(cache.bytes, work).powf(power);
-            if here <= 0.0 { 0.0 } else { here * cache.cost_s(work.size_mean, is_sequential) }
-        };
-        (0..self.write_caches.len()).map(part).sum()
+        shares_beyond(&self.write_caches, work, power)
+            .map(|(cache, here)| here * cache.cost_s(work.size_mean, is_sequential))
+            .sum()
     }
 
     /// Where the time of a request goes.
@@ -379,8 +367,8 @@ impl Law {
     }
 
     /// Data that can be overwritten before storage is waited for.
-    pub(super) fn write_cache_bytes(&self) -> f64 {
-        self.write_caches.first().map_or(f64::INFINITY, |cache| cache.bytes)
+    pub(super) fn write_cache_bytes(&self, index: usize) -> f64 {
+        self.write_caches[index].bytes
     }
 
     /// What a read that misses a cache costs more than one that does not.
@@ -403,6 +391,23 @@ impl Law {
             (self.response_s(&times.scaled(part, 1.0 + STEP), num).ln() - base) / STEP
         })
     }
+}
+
+/// Which part of the requests is served just beyond each cache, where there are any; `power` is
+/// that of the share that a cache holds. Sizes that were set may be out of order: a cache that is
+/// no larger than one before it holds nothing that the other does not.
+fn shares_beyond<'a>(
+    caches: &'a [Cache],
+    work: &'a Workload,
+    power: f64,
+) -> impl Iterator<Item = (&'a Cache, f64)> {
+    let mut held_so_far = 0.0_f64;
+    caches.iter().enumerate().filter_map(move |(index, cache)| {
+        held_so_far = held_so_far.max(held(cache.bytes, work).powf(power));
+        let next = caches.get(index + 1).map_or(1.0, |next| held(next.bytes, work).powf(power));
+        let here = next.max(held_so_far) - held_so_far;
+        (here > 0.0).then_some((cache, here))
+    })
 }
 
 /// Which part of the data touched a cache of this size holds.

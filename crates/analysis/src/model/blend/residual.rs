@@ -18,6 +18,8 @@ use crate::model::Sample;
 const FEATURES: usize = 4;
 /// Evaluations of the likelihood in search of the best lengths and amplitudes.
 const EVALUATIONS: usize = 250;
+/// Most samples that the hyperparameters are chosen by.
+const CHOSEN_BY_MAX: usize = 200;
 /// What the hyperparameters are expected to be, as logarithms: mean and standard deviation.
 const EXPECTED: [(f64, f64); HYPERPARAMETERS] = [
     // Amplitudes of the four parts.
@@ -126,14 +128,17 @@ pub(super) struct Residual {
 impl Residual {
     /// Learns from what the law misses the samples by; chooses the hyperparameters.
     pub(super) fn learn(law: &Law, samples: &[Sample]) -> Option<Self> {
-        let places: Vec<Place> = samples.iter().map(|s| Place::of(law, &s.workload)).collect();
-        let missed = missed(law, samples);
+        // Of many samples some are enough to choose by: the time goes with the cube of their number.
+        let stride = samples.len().div_ceil(CHOSEN_BY_MAX);
+        let chosen_by: Vec<Sample> = samples.iter().step_by(stride.max(1)).cloned().collect();
+        let places: Vec<Place> = chosen_by.iter().map(|s| Place::of(law, &s.workload)).collect();
+        let missed = missed(law, &chosen_by);
         let start: Vec<f64> = EXPECTED.iter().map(|(mean, _)| *mean).collect();
         let likelihood = |at: &[f64]| {
             let known: f64 =
                 at.iter().zip(EXPECTED).map(|(x, (mean, sd))| ((x - mean) / sd).powi(2)).sum();
             let hyper = Hyperparameters::of(at);
-            process(&places, samples, &missed, &hyper)
+            process(&places, &chosen_by, &missed, &hyper)
                 .map_or(f64::NEG_INFINITY, |process| process.ln_marginal_likelihood())
                 - 0.5 * known
         };

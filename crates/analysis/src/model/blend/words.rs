@@ -87,11 +87,12 @@ impl Blend {
     }
 
     fn writing(&self) -> Option<String> {
-        let absorbed = self.told(&|law| law.write_cache_bytes());
+        let (_, absorbed_bytes) = self.caches_bytes();
+        let absorbed_bytes = absorbed_bytes?;
         let index = self.shape.write_caches.checked_sub(1)?;
         let beyond = self.told(&|law| law.write_back_s(index, SIZE_BYTES));
         let mut parts =
-            vec![format!("Writes are absorbed until {} are dirty", show_bytes(absorbed.value))];
+            vec![format!("Writes are absorbed until {} are dirty", show_bytes(absorbed_bytes))];
         if beyond.is_known() {
             let cost = beyond.seconds();
             parts.push(format!("far beyond, storage takes {cost} for a random 16 KiB write"));

@@ -4,7 +4,7 @@ use ioscape_model::Workload;
 use ioscape_model::units::{KIB, MIB};
 use proptest::prelude::*;
 
-use super::{CLASSES, COMMON, Law, PARTS, PER_CACHE, Shape};
+use super::{CLASSES, COMMON, Cache, Law, PARTS, PER_CACHE, Shape, held, shares_beyond};
 
 const SHAPE: Shape = Shape { read_caches: 2, write_caches: 1 };
 
@@ -41,6 +41,19 @@ fn work() -> impl Strategy<Value = Workload> {
 }
 
 proptest! {
+    #[test]
+    fn what_is_served_beyond_caches_in_any_order_is_what_the_largest_does_not_hold(
+        sizes in proptest::collection::vec(10.0..24.0_f64, 1..4),
+        work in work(),
+    ) {
+        let caches: Vec<Cache> =
+            sizes.iter().map(|ln| Cache::of(&[*ln, -10.0, 0.0, 20.0, 0.0])).collect();
+        let beyond: f64 = shares_beyond(&caches, &work, 1.0).map(|(_, share)| share).sum();
+        let largest = held(caches[0].bytes, &work);
+        prop_assert!((beyond - (1.0 - largest)).abs() < 1e-9 || beyond < 1.0 - largest);
+        prop_assert!((0.0..=1.0).contains(&beyond));
+    }
+
     #[test]
     fn the_parts_of_a_requests_time_explain_all_of_it(law in law(), work in work()) {
         // Time twice as long in every part is twice the time: Euler's theorem.
