@@ -12,7 +12,7 @@
 //! interval is shown at the level at which its hypothesis was tested: it holds 1 exactly where no
 //! difference was shown.
 
-use ioscape_model::{Figure, Overall, OverallRatio, Prediction, Record, Role, Verdict, Workload};
+use ioscape_model::{Figure, Overall, OverallRatio, Record, Role, Verdict, Workload};
 use ioscape_stats::holm::{Adjusted, Hypothesis, holm, p_two_sided};
 use ioscape_stats::pool::USUAL_SD;
 use ioscape_stats::{Visit, t_two_sided};
@@ -39,8 +39,6 @@ const WORKLOADS_WEIGHT: f64 = 0.5;
 /// Errors of two predictions for one system: their correlation. Many workloads rest on the same
 /// points and the same law.
 const ERRORS_CORRELATION: f64 = 0.3;
-/// Half of a prediction's 90 % interval over the standard deviation behind it.
-const SIGMAS_OF_90: f64 = 1.645;
 const DEGREES_OF_FREEDOM_MAX: f64 = 1e4;
 
 /// What is asked of a system: [`Predictor`] answers.
@@ -62,8 +60,7 @@ impl Answers for Predictor {
     }
 
     fn prediction_sd(&self, work: &Workload) -> f64 {
-        let Prediction { throughput_bytes_per_s: figure, .. } = self.predict("", work);
-        (figure.high / figure.low).ln() / (2.0 * SIGMAS_OF_90)
+        self.prediction_sd(work)
     }
 
     fn is_in_range(&self, work: &Workload) -> bool {

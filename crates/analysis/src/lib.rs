@@ -1,5 +1,6 @@
 //! Pure functions over records: the same record gives the same answer.
 
+mod axis;
 pub mod border;
 pub mod compare;
 pub mod estimate;

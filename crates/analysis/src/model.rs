@@ -10,7 +10,6 @@ use std::fmt::Debug;
 use ioscape_model::Workload;
 use ioscape_model::line::ParameterValue;
 
-mod axis;
 pub mod blend;
 #[cfg(test)]
 mod formula;

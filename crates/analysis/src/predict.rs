@@ -131,6 +131,13 @@ impl Predictor {
         }
     }
 
+    /// How far one new measurement may be from the prediction: standard deviation of the logarithm,
+    /// from the calibrated interval.
+    pub fn prediction_sd(&self, work: &Workload) -> f64 {
+        let Figure { low, high, .. } = self.predict("", work).throughput_bytes_per_s;
+        (high / low).ln() / (2.0 * calibration::SCORE_USUAL)
+    }
+
     /// Whether the workload lies inside the box that was measured.
     pub fn is_in_range(&self, work: &Workload) -> bool {
         self.outside(work).1.is_empty()

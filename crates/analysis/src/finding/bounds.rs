@@ -128,7 +128,7 @@ fn end<'a>(evidence: &Evidence<'a>, region: &Region, read_frac: f64) -> Option<&
 /// Than the same requests in the first region, if they are the same.
 fn is_slower(evidence: &Evidence<'_>, region: &Region, here: &Estimate, read_frac: f64) -> bool {
     let Some(first) = evidence.regions.first() else { return false };
-    let same = Axis::UniqueBytes.is_the_only_difference(&region.focal, &first.focal);
+    let same = Axis::UniqueBytes.alone_differs(&region.focal, &first.focal);
     let there = end(evidence, first, read_frac);
     same && there.is_some_and(|there| rate(there) >= SLOWER_MIN * rate(here))
 }

@@ -3,46 +3,18 @@
 
 use std::fmt::Write as _;
 
+pub(super) use crate::axis::Axis;
 pub(super) use ioscape_model::units::show_size as size;
 use ioscape_model::units::three_digits;
 use ioscape_model::{Border, Curve, Estimate, Interval, Region, Workload};
 
-/// A parameter that a graph runs along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Axis {
-    UniqueBytes,
-    SizeMean,
-    ReadFrac,
-    SeqFrac,
-    ProcessNum,
-}
-
-impl Axis {
-    pub(super) fn of(self, work: &Workload) -> f64 {
-        match self {
-            Self::UniqueBytes => work.unique_bytes as f64,
-            Self::SizeMean => work.size_mean as f64,
-            Self::ReadFrac => work.read_frac,
-            Self::SeqFrac => work.seq_frac,
-            Self::ProcessNum => f64::from(work.process_num),
-        }
+/// Whether two workloads agree in everything but the parameter. `align` follows small request
+/// sizes.
+fn is_the_only_difference(axis: Axis, work: &Workload, focal: &Workload) -> bool {
+    if axis != Axis::SizeMean {
+        return axis.alone_differs(work, focal);
     }
-
-    /// Whether two workloads agree in everything else. `align` follows small request sizes.
-    pub(super) fn is_the_only_difference(self, work: &Workload, focal: &Workload) -> bool {
-        let mut same = work.clone();
-        match self {
-            Self::UniqueBytes => same.unique_bytes = focal.unique_bytes,
-            Self::SizeMean => {
-                same.size_mean = focal.size_mean;
-                same.align = focal.align;
-            }
-            Self::ReadFrac => same.read_frac = focal.read_frac,
-            Self::SeqFrac => same.seq_frac = focal.seq_frac,
-            Self::ProcessNum => same.process_num = focal.process_num,
-        }
-        same == *focal
-    }
+    axis.alone_differs(&Workload { align: focal.align, ..work.clone() }, focal)
 }
 
 /// A point of a graph.
@@ -66,8 +38,8 @@ pub(super) fn graph<'a>(estimates: &'a [Estimate], focal: &Workload, axis: Axis)
     let mut spots: Vec<Spot<'a>> = estimates
         .iter()
         .filter(|estimate| estimate.throughput_bytes_per_s.mean > 0.0)
-        .filter(|estimate| axis.is_the_only_difference(&estimate.workload, focal))
-        .map(|estimate| Spot { value: axis.of(&estimate.workload), estimate })
+        .filter(|estimate| is_the_only_difference(axis, &estimate.workload, focal))
+        .map(|estimate| Spot { value: axis.value(&estimate.workload), estimate })
         .collect();
     spots.sort_by(|a, b| a.value.total_cmp(&b.value));
     spots

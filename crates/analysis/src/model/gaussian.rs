@@ -11,8 +11,8 @@ use ioscape_stats::gaussian_process::{GaussianProcess, matern52};
 use ioscape_stats::maximise::maximise;
 use nalgebra::DMatrix;
 
-use super::axis::Axis;
 use super::{Guess, Model, Sample, Training};
+use crate::axis::Axis;
 
 const AXES: usize = Axis::ALL.len();
 /// Fewer samples say nothing about seven hyperparameters.

@@ -6,8 +6,8 @@
 
 use ioscape_model::Workload;
 
-use super::axis::Axis;
 use super::{Guess, Model, Sample, Training};
+use crate::axis::Axis;
 
 const AXES: usize = Axis::ALL.len();
 /// Values of `unique_bytes`, `size_mean`, `read_frac`, `seq_frac` and `process_num`.

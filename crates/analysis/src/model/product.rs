@@ -7,8 +7,8 @@
 use ioscape_model::{Region, Workload};
 use ioscape_stats::monotone::MonotoneCubic;
 
-use super::axis::Axis;
 use super::{Guess, Model, Sample, Training};
+use crate::axis::Axis;
 
 /// The model.
 #[derive(Clone, Debug)]

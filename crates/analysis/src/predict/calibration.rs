@@ -8,8 +8,9 @@ use crate::model::{Guess, Training};
 const CONFIDENCE: f64 = 0.9;
 /// Fewest space-filling samples that intervals are calibrated on by themselves.
 const SCORES_MIN: usize = 15;
-/// What a normal law says, where nothing can be counted.
-const SCORE_USUAL: f64 = 1.645;
+/// What a normal law says, where nothing can be counted: half of a 90 % interval over the standard
+/// deviation behind it.
+pub(super) const SCORE_USUAL: f64 = 1.645;
 /// What the page cache's state adds to another measurement, standard deviation of a logarithm: in
 /// which pieces the data is held depends on all that ran before (`docs/method.md`, section 2).
 const STATE_SD: f64 = 0.08;

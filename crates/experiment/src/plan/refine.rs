@@ -22,9 +22,6 @@ const NEIGHBOURS: usize = 4;
 /// Another visit to the same workload differs by this, logarithm.
 const NOISE_SD: f64 = 0.05;
 
-/// Half of a 90 % interval over the standard deviation behind it.
-const SIGMAS_OF_90: f64 = 1.645;
-
 /// A workload in the box: every direction from 0 to 1.
 type Place = [f64; 5];
 
@@ -33,12 +30,6 @@ type Place = [f64; 5];
 pub(crate) fn before(points: &[Point], round: u32) -> Vec<Point> {
     let is_earlier = |point: &&Point| point.round < round && point.role != Role::Canary;
     points.iter().filter(is_earlier).cloned().collect()
-}
-
-/// How unsure a prediction is, as the standard deviation of its logarithm.
-fn sd(predictor: &Predictor, work: &Workload) -> f64 {
-    let figure = predictor.predict("", work).throughput_bytes_per_s;
-    (figure.high / figure.low).ln() / (2.0 * SIGMAS_OF_90)
 }
 
 /// What is chosen from, and by what it is judged.
@@ -58,7 +49,7 @@ impl Choice<'_> {
     /// can be fitted yet.
     pub(crate) fn where_unsure(&self, training: Training, count: usize) -> Vec<Workload> {
         let Ok(predictor) = Predictor::fit(training) else { return Vec::new() };
-        self.best(count, &|work| sd(&predictor, work))
+        self.best(count, &|work| predictor.prediction_sd(work))
     }
 
     /// The best so many candidates, best first. `sd` says how unsure the model is of the logarithm

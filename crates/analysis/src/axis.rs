@@ -1,10 +1,10 @@
-//! The five parameters as axes of a space.
+//! The five parameters as axes: of a graph, of a space.
 
 use ioscape_model::Workload;
 
 /// A parameter of Chen and Patterson (1994, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Axis {
+pub(crate) enum Axis {
     UniqueBytes,
     SizeMean,
     ReadFrac,
@@ -13,11 +13,11 @@ pub(super) enum Axis {
 }
 
 impl Axis {
-    pub(super) const ALL: [Self; 5] =
+    pub(crate) const ALL: [Self; 5] =
         [Self::UniqueBytes, Self::SizeMean, Self::ReadFrac, Self::SeqFrac, Self::ProcessNum];
 
     /// The parameter's value.
-    pub(super) fn value(self, work: &Workload) -> f64 {
+    pub(crate) fn value(self, work: &Workload) -> f64 {
         match self {
             Self::UniqueBytes => work.unique_bytes as f64,
             Self::SizeMean => work.size_mean as f64,
@@ -28,7 +28,7 @@ impl Axis {
     }
 
     /// Where that lies: sizes and counts on a logarithmic axis, fractions on a linear one.
-    pub(super) fn coordinate(self, work: &Workload) -> f64 {
+    pub(crate) fn coordinate(self, work: &Workload) -> f64 {
         match self {
             Self::ReadFrac | Self::SeqFrac => self.value(work),
             _ => self.value(work).max(1.0).ln(),
@@ -36,7 +36,7 @@ impl Axis {
     }
 
     /// Whether two workloads differ in this parameter at most.
-    pub(super) fn alone_differs(self, a: &Workload, b: &Workload) -> bool {
+    pub(crate) fn alone_differs(self, a: &Workload, b: &Workload) -> bool {
         let mut moved = a.clone();
         match self {
             Self::UniqueBytes => moved.unique_bytes = b.unique_bytes,
