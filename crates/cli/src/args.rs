@@ -5,12 +5,19 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ioscape_model::units::{parse_duration_s, parse_fraction, parse_size};
 
+const EXIT_CODES: &str = "\
+Exit codes: 0 fine; 1 the answer is \"worse\" or not within the tolerance or precision asked for; 2 wrong usage or a \
+refused target; 3 it could not be measured; 130 after Ctrl-C and 143 after SIGTERM, with everything saved and cleaned up.
+
+NO_COLOR in the environment leaves colours out. Progress is shown on terminals only.";
+
 /// Maps the storage behind a path: where its regions lie, what each workload gets there.
 ///
 /// Sizes: KiB MiB GiB are binary, kB MB GB decimal, bare k m g binary as in fio.
 /// Durations: 90s, 10m, 1h30m.
 #[derive(Debug, Parser)]
 #[command(name = "ioscape", version = env!("CARGO_PKG_VERSION"), propagate_version = true)]
+#[command(after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -32,6 +39,10 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Remove leftovers of killed runs from a directory
     Clean(CleanArgs),
+    /// Print a manual page, or write all of them into a directory
+    Man(ManArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
 }
 
 /// What every command that measures takes.
@@ -292,6 +303,23 @@ pub(crate) struct CleanArgs {
     /// Say what would be removed, and remove nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Of this command [default: of ioscape itself]
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+    /// Write all pages here, ioscape.1, ioscape-run.1 and so on
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: clap_complete::Shell,
 }
 
 impl WorkloadArgs {

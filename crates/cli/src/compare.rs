@@ -1,7 +1,6 @@
 //! `ioscape compare`: systems held against a baseline, each known by its record.
 
 use std::fs;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -47,7 +46,7 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     if args.json {
         answer(&serde_json::to_string_pretty(&document)?);
     } else {
-        let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let color = crate::is_colourful();
         answer(&ioscape_report::comparison_text(&page(&maps, &document), WIDTH, color));
     }
     let is_worse = document.systems.iter().any(|system| !system.beyond_tolerance.is_empty());

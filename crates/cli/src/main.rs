@@ -7,6 +7,7 @@ mod compare;
 mod exit;
 mod interrupt;
 mod journal;
+mod manual;
 mod measure;
 mod predict;
 mod progress;
@@ -34,6 +35,8 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(&args),
         Command::Report(args) => report::report(&args),
         Command::Clean(args) => clean::clean(&args),
+        Command::Man(args) => manual::man(&args),
+        Command::Completions(args) => Ok(manual::completions(&args)),
     };
     let exit = outcome.unwrap_or_else(|error| {
         say(&format!("ioscape: {error:#}"));
@@ -54,6 +57,14 @@ fn answer(text: &str) {
     let mut stdout = std::io::stdout().lock();
     // A reader that has gone away (`| head`) is no error of ours.
     let _ = writeln!(stdout, "{}", text.trim_end());
+}
+
+/// Whether an answer may have colours.
+fn is_colourful() -> bool {
+    use std::io::IsTerminal;
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let plain = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    std::io::stdout().is_terminal() && !refused && !plain
 }
 
 /// Exit for a run that ended by itself or by a signal.

@@ -1,11 +1,9 @@
 //! `ioscape measure`: one workload, visited a few times, to a stated precision.
 
-use std::io::IsTerminal;
-
 use anyhow::Context;
 use ioscape_analysis::estimate;
 use ioscape_engine::{Clock, EngineKind, Error, RunId};
-use ioscape_experiment::measure::{Event, Subject, measure as visit};
+use ioscape_experiment::measure::{Subject, measure as visit};
 use ioscape_model::line::FORMAT_VERSION;
 use ioscape_model::units::{show_bytes, show_rate, show_seconds, three_digits};
 use ioscape_model::{
@@ -18,6 +16,7 @@ use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::Journal;
+use crate::progress::{Progress, Until};
 use crate::run::{command_line, drawn_seed, now_text, refuse_existing, tool};
 use crate::{answer, say, workload_arg};
 
@@ -116,16 +115,16 @@ impl Visits<'_> {
         journal: &mut Option<Journal>,
     ) -> anyhow::Result<(Vec<Point>, Option<Error>)> {
         let Self { args, header, work } = self;
-        let shows_progress = !args.common.quiet && std::io::stderr().is_terminal();
+        let until = Until::Visits { count: args.rounds as usize, forecast_s: 0.0 };
+        let mut progress = Progress::new(until, args.common.quiet);
         let mut points = Vec::new();
         for round in 0..args.rounds {
-            if shows_progress {
-                say(&format!("round {} of {}: {work}", round + 1, args.rounds));
-            }
+            progress.visit(Role::Measure, work, points.len(), bench.rig.now_s());
             let seed = header.seed.wrapping_add(u64::from(round));
             let subject = Subject { work, role: Role::Measure, round, seed };
             let started_s = bench.rig.now_s();
-            match visit(&subject, &header.rules, &mut *bench.rig, &mut |_: Event| {}) {
+            let mut on_event = |event| progress.measuring(&event);
+            match visit(&subject, &header.rules, &mut *bench.rig, &mut on_event) {
                 Ok(mut point) => {
                     point.started_s = started_s;
                     write(journal, &Line::Point(point.clone()))?;

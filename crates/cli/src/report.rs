@@ -1,7 +1,6 @@
 //! `ioscape report`: renders a record again.
 
 use std::fs;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -18,8 +17,8 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     let record = journal::open(&args.record)?;
     let out = match (args.format, &args.out) {
         (FormatArg::Text, None) => {
-            let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            answer(&ioscape_report::text(&record, WIDTH, color));
+            let color = crate::is_colourful();
+            answer(&ioscape_report::text(&record, &args.record.to_string_lossy(), WIDTH, color));
             return Ok(Exit::Fine);
         }
         (_, Some(out)) => out.clone(),
@@ -30,7 +29,9 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     }
     let text = match args.format {
         FormatArg::Html => ioscape_report::html(&record),
-        FormatArg::Text => ioscape_report::text(&record, WIDTH, false),
+        FormatArg::Text => {
+            ioscape_report::text(&record, &args.record.to_string_lossy(), WIDTH, false)
+        }
     };
     fs::write(&out, text).with_context(|| format!("cannot write {}", out.display()))?;
     say(&format!("report  {}", out.display()));

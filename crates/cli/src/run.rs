@@ -1,7 +1,6 @@
 //! `ioscape run`: the main job.
 
 use std::fs;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -21,7 +20,7 @@ use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
-use crate::progress::Progress;
+use crate::progress::{Progress, Until};
 use crate::report;
 use crate::resume;
 use crate::{answer, say, signal_or};
@@ -143,7 +142,7 @@ fn make(
     course: Course<'_>,
 ) -> anyhow::Result<Done> {
     let mut plan = plan(course.header);
-    let mut progress = Progress::new(course.budget_s, args.common.quiet);
+    let mut progress = Progress::new(Until::Seconds(course.budget_s), args.common.quiet);
     let outcome = explore(
         explore::Run {
             rig: &mut *bench.rig,
@@ -156,7 +155,7 @@ fn make(
         },
         course.earlier,
     );
-    progress.end();
+    drop(progress);
     drop(bench); // test files and limits go before anything is said
     let outcome = outcome?;
     let record = journal.path().to_owned();
@@ -169,8 +168,9 @@ fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<E
     if args.common.json {
         answer(&summary_json(&done.record, report.as_deref(), &record)?);
     } else if !args.common.quiet {
-        let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        answer(&ioscape_report::text(&record, crate::report::WIDTH, color));
+        let color = crate::is_colourful();
+        let file = done.record.to_string_lossy();
+        answer(&ioscape_report::text(&record, &file, crate::report::WIDTH, color));
         say(&format!("record  {}", done.record.display()));
         if let Some(report) = &report {
             say(&format!("report  {}", report.display()));

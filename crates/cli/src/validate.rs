@@ -5,7 +5,6 @@
 //! every visit is there before a model is fitted, and nothing is taken out afterwards.
 
 use std::fs;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -28,7 +27,7 @@ use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
-use crate::progress::Progress;
+use crate::progress::{Progress, Until};
 use crate::report;
 use crate::run::{command_line, drawn_seed, now_text, refuse_existing, tool};
 use crate::{answer, say, signal_or};
@@ -201,8 +200,9 @@ fn measure(
     for warning in &bench.warnings {
         journal.write(&Line::Warning(warning.clone())).context("cannot write the record")?;
     }
-    let expected_s = header.forecast.map_or(f64::INFINITY, |forecast| forecast.elapsed_s);
-    let mut progress = Progress::new(expected_s, watch.quiet);
+    let expected_s = header.forecast.map_or(0.0, |forecast| forecast.elapsed_s);
+    let until = Until::Visits { count: 2 * works.len(), forecast_s: expected_s };
+    let mut progress = Progress::new(until, watch.quiet);
     let outcome = explore(
         explore::Run {
             rig: &mut *bench.rig,
@@ -216,7 +216,7 @@ fn measure(
         },
         Earlier { warnings: bench.warnings.clone(), ..Earlier::default() },
     );
-    progress.end();
+    drop(progress);
     drop(bench); // test files and limits go before anything is said
     Ok(outcome?)
 }
@@ -240,7 +240,7 @@ fn finish(
     if args.json {
         answer(&serde_json::to_string_pretty(&validation)?);
     } else if !args.quiet {
-        let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let color = crate::is_colourful();
         answer(&ioscape_report::validation_text(&page, report::WIDTH, color));
         say(&format!("record  {}", out.display()));
         if let Some(report) = &report {

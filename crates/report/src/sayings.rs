@@ -13,8 +13,14 @@ pub(crate) fn overall(record: &Record) -> Vec<&Finding> {
 
 /// What holds in a region, as sentences that stand under its name.
 pub(crate) fn in_region(record: &Record, region: &Region) -> Vec<String> {
+    in_region_by_code(record, region).into_iter().map(|(_, sentence)| sentence).collect()
+}
+
+/// The same, each with the finding's code.
+pub(crate) fn in_region_by_code<'a>(record: &'a Record, region: &Region) -> Vec<(&'a str, String)> {
     let about = record.findings.iter().filter(|finding| is_about(finding, region));
-    about.map(|finding| without_place(&finding.text, &region.name)).collect()
+    let sentence = |finding: &'a Finding| without_place(&finding.text, &region.name);
+    about.map(|finding| (finding.code.as_str(), sentence(finding))).collect()
 }
 
 fn is_about(finding: &Finding, region: &Region) -> bool {

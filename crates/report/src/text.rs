@@ -1,7 +1,9 @@
 //! The summary at the end of a run, in characters: the landscape, the regions, what it says, what
-//! to doubt, where the time went.
+//! to doubt, where the time went, where to look next. Short enough for a ticket; the page says more.
 
 mod comparison;
+mod families;
+mod next;
 mod paint;
 mod plot;
 mod validation;
@@ -10,14 +12,13 @@ pub use comparison::comparison_text;
 pub use validation::validation_text;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use ioscape_model::units::show_seconds;
-use ioscape_model::{Record, Severity};
+use ioscape_model::units::{show_bytes, show_seconds};
+use ioscape_model::{Header, Record, Severity};
 
 use crate::chart::Ink;
 use crate::course;
 use crate::doubts;
 use crate::facts;
-use crate::family::{Family, Graph, Spark};
 use crate::figures;
 use crate::landscape;
 use crate::sample::Samples;
@@ -32,8 +33,8 @@ const WIDTH_MAX: usize = 120;
 /// Workloads listed where there is no region to sum them up.
 const LISTED_MAX: usize = 12;
 
-/// Renders the summary, `width` columns wide.
-pub fn text(record: &Record, width: usize, color: bool) -> String {
+/// Renders the summary of the record in `file`, `width` columns wide.
+pub fn text(record: &Record, file: &str, width: usize, color: bool) -> String {
     let samples = Samples::of(record);
     let width = width.clamp(WIDTH_MIN, WIDTH_MAX);
     let mut page = Page { lines: Vec::new(), width, paint: Paint::new(color) };
@@ -43,11 +44,12 @@ pub fn text(record: &Record, width: usize, color: bool) -> String {
         listed(&mut page, &samples);
     } else {
         regions(&mut page, record, &samples);
-        families(&mut page, record, &samples);
+        families::families(&mut page, record, &samples);
     }
     findings(&mut page, record);
     doubted(&mut page, record, &samples);
     time(&mut page, record);
+    next::next(&mut page, record, &samples, file);
     page.finish()
 }
 
@@ -91,6 +93,9 @@ impl Page {
 fn title(page: &mut Page, record: &Record, samples: &Samples<'_>) {
     page.wrapped("", &record.header.target.path, Style::Bold);
     page.wrapped("", &facts::storage(&record.header), Style::Plain);
+    for line in origin(&record.header) {
+        page.wrapped("", &line, Style::Dim);
+    }
     if let Some(extent) = course::sentences(record).first() {
         page.wrapped("", extent, Style::Dim);
     }
@@ -100,6 +105,26 @@ fn title(page: &mut Page, record: &Record, samples: &Samples<'_>) {
     for gap in doubts::gaps(record, samples) {
         page.wrapped("! ", &gap, Style::Warning);
     }
+}
+
+/// On what machine, by what, when. A simulated device has no machine.
+fn origin(header: &Header) -> Vec<String> {
+    let host = &header.host;
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let parts = [
+        given(&host.cpu_model),
+        (host.cpus > 0).then(|| figures::count(host.cpus as usize, "processor")),
+        (host.memory_bytes > 0)
+            .then(|| format!("{} of memory", show_bytes(host.memory_bytes as f64))),
+        given(&host.kernel).map(|kernel| format!("kernel {kernel}")),
+        host.virtualisation.clone(),
+    ];
+    let known: Vec<String> = parts.into_iter().flatten().collect();
+    let machine = (header.target.sim.is_none() && !known.is_empty()).then(|| known.join(", "));
+    let tool = &header.tool;
+    let run =
+        format!("{} {}, {}, seed {}", tool.name, tool.version, header.start_time, header.seed);
+    machine.into_iter().chain([run]).collect()
 }
 
 fn picture(page: &mut Page, record: &Record, samples: &Samples<'_>) {
@@ -150,46 +175,6 @@ fn regions(page: &mut Page, record: &Record, samples: &Samples<'_>) {
     page.wrapped("  ", &note, Style::Dim);
 }
 
-/// Each region's family, a line for each graph.
-fn families(page: &mut Page, record: &Record, samples: &Samples<'_>) {
-    let mut began = false;
-    for region in &record.regions {
-        let family = Family::of(region, samples);
-        let sparks: Vec<Spark> = family.graphs.iter().filter_map(Graph::spark).collect();
-        if sparks.is_empty() {
-            continue;
-        }
-        if !began {
-            page.heading("Throughput over each parameter, from zero");
-            began = true;
-        }
-        page.wrapped("  ", &sayings::place(&region.name), Style::Bold);
-        for line in spark_lines(&sparks) {
-            // On a narrow page the rates at the end of the line are what can be missed.
-            page.raw(line.chars().take(page.width).collect());
-        }
-    }
-}
-
-/// `size_mean    4 KiB ▁▂▅▇█ 1 MiB   300 MB/s to 12.0 GB/s`, aligned.
-fn spark_lines(sparks: &[Spark]) -> Vec<String> {
-    let widest = |part: fn(&Spark) -> &str| {
-        sparks.iter().map(|spark| part(spark).chars().count()).max().unwrap_or(0)
-    };
-    let (key, from) = (widest(|spark| spark.key), widest(|spark| &spark.from));
-    let (bars, to) = (widest(|spark| &spark.bars), widest(|spark| &spark.to));
-    let lowest = widest(|spark| &spark.lowest);
-    let line = |spark: &Spark| {
-        let ends = format!("{} {}", spark.bars, spark.to);
-        let both = bars + 1 + to;
-        format!(
-            "    {:key$}  {:>from$} {ends:both$}  {:>lowest$}–{}",
-            spark.key, spark.from, spark.lowest, spark.highest
-        )
-    };
-    sparks.iter().map(line).collect()
-}
-
 /// Workloads one by one, where no region sums them up.
 fn listed(page: &mut Page, samples: &Samples<'_>) {
     if samples.estimates.is_empty() {
@@ -225,15 +210,6 @@ fn findings(page: &mut Page, record: &Record) {
     page.heading("What it says");
     for finding in sayings::overall(record) {
         page.wrapped("  - ", &finding.text, Style::Plain);
-    }
-    for region in &record.regions {
-        let sentences = sayings::in_region(record, region);
-        if !sentences.is_empty() {
-            page.wrapped("  ", &format!("In the {}:", sayings::place(&region.name)), Style::Bold);
-        }
-        for sentence in sentences {
-            page.wrapped("  - ", &sentence, Style::Plain);
-        }
     }
 }
 

@@ -4,9 +4,11 @@
 
 mod compare;
 mod interrupted;
+mod manual;
 mod measure;
 mod predict;
 mod refused;
 mod run;
+mod terminal;
 mod validate;
 mod workdir;

@@ -144,6 +144,7 @@ fn key(chart: &Chart, width: usize, paint: Paint) -> Vec<String> {
         entries.push((format!("{MEETING} several"), Style::Plain));
     }
     if chart.rules.iter().any(|rule| rule.kind == RuleKind::Capacity) {
+        entries.push((". begins to fall".to_owned(), Style::Plain));
         entries.push(("┊ cache ends".to_owned(), Style::Plain));
     }
     let indent = " ".repeat(GUTTER + 2);

@@ -1,0 +1,76 @@
+//! `ioscape man` and `ioscape completions`: manual pages and shell completions, made from the one
+//! declaration of the flags in `args`, by the program that has them. So they cannot be stale, and
+//! whoever packages it, or installs it with cargo, needs no other file.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+
+use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::exit::{Exit, usage};
+use crate::{answer, say};
+
+/// Prints a manual page, or writes all of them.
+pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {
+    if let Some(directory) = &args.out {
+        return write_all(directory);
+    }
+    let all = commands();
+    let Some(command) = all.iter().find(|command| is_named(command, args.command.as_deref()))
+    else {
+        let named: Vec<&str> = all.iter().skip(1).map(Command::get_name).collect();
+        let asked = args.command.as_deref().unwrap_or_default();
+        return Err(usage(format!("no command is called {asked}: there are {}", named.join(", "))));
+    };
+    answer(&page(command)?);
+    Ok(Exit::Fine)
+}
+
+/// Prints completions.
+pub(crate) fn completions(args: &CompletionsArgs) -> Exit {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "ioscape", &mut text);
+    answer(&String::from_utf8_lossy(&text));
+    Exit::Fine
+}
+
+/// The tool, then its commands, each with the name of its page: `ioscape-run`.
+fn commands() -> Vec<Command> {
+    let mut tool = Cli::command().disable_help_subcommand(true);
+    tool.build();
+    let of_tool: Vec<Command> = tool.get_subcommands().cloned().collect();
+    [tool].into_iter().chain(of_tool).collect()
+}
+
+fn is_named(command: &Command, asked: Option<&str>) -> bool {
+    command.get_name() == asked.unwrap_or("ioscape")
+}
+
+fn page(command: &Command) -> anyhow::Result<String> {
+    let mut page = Vec::new();
+    let man = Man::new(command.clone())
+        .source(concat!("ioscape ", env!("CARGO_PKG_VERSION")))
+        .manual("ioscape");
+    man.render(&mut page).context("cannot make the manual page")?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+fn write_all(directory: &Path) -> anyhow::Result<Exit> {
+    if !directory.is_dir() {
+        return Err(usage(format!(
+            "{}: there is no such directory; make it first",
+            directory.display()
+        )));
+    }
+    for command in commands() {
+        let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+        let file = directory.join(format!("{name}.1"));
+        fs::write(&file, page(&command)?)
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        say(&format!("page  {}", file.display()));
+    }
+    Ok(Exit::Fine)
+}
