@@ -6,6 +6,7 @@ mod compare;
 mod interrupted;
 mod manual;
 mod measure;
+mod notebook;
 mod predict;
 mod refused;
 mod run;
