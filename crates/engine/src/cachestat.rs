@@ -87,31 +87,44 @@ pub fn drop_cache(file: &File, range: Range<u64>) -> io::Result<Option<CacheStat
     Ok(left)
 }
 
-/// Reads `range` in, front to back, into single pages. Does nothing where all of it is resident
-/// already. The answer is the number of bytes read.
-///
-/// Read-ahead would bring it in in large folios, and what they leave of a random write workload
-/// differs from single pages by a factor of up to twenty (`docs/method.md`): the kernel counts all
-/// of a folio as dirty when a part of it is. A cache that has been in use consists mostly of
-/// single pages.
+/// In what pieces the kernel is to keep what is read in. It decides more than it should: all of a
+/// folio counts as dirty when a part of it is (`docs/method.md`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pieces {
+    /// Single pages, as random requests leave them.
+    Pages,
+    /// What read-ahead makes of a stream: folios that grow as it goes on, up to 2 MiB.
+    Stream,
+}
+
+/// Reads `range` in, front to back. Does nothing where all of it is resident already. The answer
+/// is the number of bytes read.
 ///
 /// # Errors
 /// When a read fails or comes back short, or when `interrupt` is raised.
-pub fn read_in(file: &File, range: Range<u64>, interrupt: &AtomicBool) -> Result<u64> {
-    const CHUNK_BYTES: u64 = 1 << 20;
+pub fn read_in(
+    file: &File,
+    range: Range<u64>,
+    pieces: Pieces,
+    interrupt: &AtomicBool,
+) -> Result<u64> {
+    let (advice, chunk_bytes) = match pieces {
+        Pieces::Pages => (Advice::Random, 1 << 20),
+        Pieces::Stream => (Advice::Normal, 256 << 10),
+    };
     let length = range.end.saturating_sub(range.start);
     if is_resident(file, range.clone()) {
         return Ok(0);
     }
     // Only this descriptor is told; where the advice is not taken, pages come as they come.
-    rustix::fs::fadvise(file, 0, None, Advice::Random).ok();
-    let mut buffer = vec![0; CHUNK_BYTES.min(length) as usize];
+    rustix::fs::fadvise(file, 0, None, advice).ok();
+    let mut buffer = vec![0; chunk_bytes.min(length) as usize];
     let mut offset = range.start;
     while offset < range.end {
         if interrupt.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
-        let chunk = &mut buffer[..CHUNK_BYTES.min(range.end - offset) as usize];
+        let chunk = &mut buffer[..chunk_bytes.min(range.end - offset) as usize];
         file.read_exact_at(chunk, offset).map_err(|source| Error::Request {
             direction: "read",
             offset,

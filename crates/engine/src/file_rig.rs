@@ -58,8 +58,8 @@ pub struct FileRig {
     ahead_skip_bytes: u64,
     /// As it was when the previous point was prepared.
     swapped: Option<Swapped>,
-    /// Of every file, the beginning that was read in page by page and has not left the cache.
-    paged_bytes: Vec<u64>,
+    /// Of every file, the share that the cache was filled with and has kept; 0 where unknown.
+    filled_bytes: Vec<u64>,
     /// How fast files are read in, where that was seen.
     read_in_bytes_per_s: Option<f64>,
     workload_written_bytes: u64,
@@ -142,7 +142,7 @@ impl FileRig {
             dirty_limit_bytes: host.dirty_limit_bytes,
             ahead_skip_bytes,
             swapped: None,
-            paged_bytes: Vec::new(),
+            filled_bytes: Vec::new(),
             read_in_bytes_per_s: None,
             workload_written_bytes: 0,
             dirtied_bytes: 0,

@@ -9,6 +9,8 @@ use crate::estimate;
 
 /// Half of a 95 % interval over the standard error behind it.
 const SIGMAS_OF_95: f64 = 1.96;
+/// Standard deviation over median absolute deviation of a normal law.
+const SD_OVER_MAD: f64 = 1.4826;
 /// No measurement is better than this, whatever its interval says.
 const SD_MIN: f64 = 0.01;
 
@@ -76,13 +78,20 @@ impl Training {
 pub fn drift_sd(points: &[Point]) -> f64 {
     let canaries = points.iter().filter(|point| point.role == Role::Canary);
     let alive = canaries.map(Point::throughput).filter(|rate| *rate > 0.0);
-    let logarithms: Vec<f64> = alive.map(f64::ln).collect();
-    let count = logarithms.len() as f64;
-    if count < 3.0 {
+    let mut logarithms: Vec<f64> = alive.map(f64::ln).collect();
+    if logarithms.len() < 3 {
         return 0.0;
     }
-    let mean = logarithms.iter().sum::<f64>() / count;
-    (logarithms.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt()
+    // Robust: the first visit of a run may find the machine asleep.
+    let middle = median(&mut logarithms);
+    let mut off: Vec<f64> = logarithms.iter().map(|x| (x - middle).abs()).collect();
+    SD_OVER_MAD * median(&mut off)
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    f64::midpoint(values[half], values[(values.len() - 1) / 2])
 }
 
 /// One sample per workload.

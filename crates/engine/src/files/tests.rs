@@ -4,7 +4,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::sync::atomic::Ordering;
 
 use super::*;
-use crate::cachestat::{drop_cache, read_in, resident};
+use crate::cachestat::{Pieces, drop_cache, read_in, resident};
 use crate::target::open_directory;
 
 const MIB: u64 = 1 << 20;
@@ -195,7 +195,7 @@ fn what_is_dropped_from_the_cache_is_gone_and_what_is_read_in_is_there() {
     }
     let left = drop_cache(file, range.clone()).unwrap().unwrap();
     assert_eq!(left.resident_bytes, 0);
-    assert_eq!(read_in(file, range.clone(), &quiet()).unwrap(), 8 * MIB);
+    assert_eq!(read_in(file, range.clone(), Pieces::Pages, &quiet()).unwrap(), 8 * MIB);
     assert_eq!(resident(file, range.clone()).unwrap().resident_bytes, 8 * MIB);
-    assert_eq!(read_in(file, range, &quiet()).unwrap(), 0, "it was there already");
+    assert_eq!(read_in(file, range, Pieces::Stream, &quiet()).unwrap(), 0, "it was there already");
 }

@@ -41,6 +41,11 @@ const EXPECTED: [(f64, f64); HYPERPARAMETERS] = [
     (-3.0, 0.7),
     (-2.3, 0.7),
 ];
+/// A sample further than this many standard deviations from what the others say of it counts as
+/// less certain than it seemed.
+const SCORE_MAX: f64 = 2.0;
+/// Rounds in which that is found out.
+const TAMINGS: usize = 2;
 const HYPERPARAMETERS: usize = PARTS + FEATURES + 2 * KINDS;
 /// Copying, reading, writing back.
 const KINDS: usize = 3;
@@ -134,11 +139,12 @@ impl Residual {
         let places: Vec<Place> = chosen_by.iter().map(|s| Place::of(law, &s.workload)).collect();
         let missed = missed(law, &chosen_by);
         let start: Vec<f64> = EXPECTED.iter().map(|(mean, _)| *mean).collect();
+        let extra = extra_noise(&places, &chosen_by, &missed, &Hyperparameters::of(&start))?;
         let likelihood = |at: &[f64]| {
             let known: f64 =
                 at.iter().zip(EXPECTED).map(|(x, (mean, sd))| ((x - mean) / sd).powi(2)).sum();
             let hyper = Hyperparameters::of(at);
-            process(&places, &chosen_by, &missed, &hyper)
+            process(&places, &chosen_by, &missed, &hyper, &extra)
                 .map_or(f64::NEG_INFINITY, |process| process.ln_marginal_likelihood())
                 - 0.5 * known
         };
@@ -153,7 +159,9 @@ impl Residual {
 
     fn with(law: &Law, samples: &[Sample], hyper: Hyperparameters) -> Option<Self> {
         let places: Vec<Place> = samples.iter().map(|s| Place::of(law, &s.workload)).collect();
-        let process = process(&places, samples, &missed(law, samples), &hyper)?;
+        let missed = missed(law, samples);
+        let extra = extra_noise(&places, samples, &missed, &hyper)?;
+        let process = process(&places, samples, &missed, &hyper, &extra)?;
         Some(Self { hyper, places, process })
     }
 
@@ -178,11 +186,32 @@ fn missed(law: &Law, samples: &[Sample]) -> Vec<f64> {
         .collect()
 }
 
+/// What to add to the noise of samples that the others contradict, so that one odd visit does not
+/// bend what is said of its neighbours (a scale mixture of normals, as in iterated reweighting).
+fn extra_noise(
+    places: &[Place],
+    samples: &[Sample],
+    missed: &[f64],
+    hyper: &Hyperparameters,
+) -> Option<Vec<f64>> {
+    let mut extra = vec![0.0; places.len()];
+    for _ in 0..TAMINGS {
+        let said = process(places, samples, missed, hyper, &extra)?.leave_one_out();
+        for ((extra, missed), (mean, variance)) in extra.iter_mut().zip(missed).zip(said) {
+            // Its own noise is part of the variance: what was added before is found anew.
+            let plain = variance - *extra;
+            *extra = ((missed - mean).powi(2) / SCORE_MAX.powi(2) - plain).max(0.0);
+        }
+    }
+    Some(extra)
+}
+
 fn process(
     places: &[Place],
     samples: &[Sample],
     missed: &[f64],
     hyper: &Hyperparameters,
+    extra: &[f64],
 ) -> Option<GaussianProcess> {
     let mut kernel = DMatrix::zeros(places.len(), places.len());
     for row in 0..places.len() {
@@ -193,7 +222,10 @@ fn process(
     let noise: Vec<f64> = places
         .iter()
         .zip(samples)
-        .map(|(place, sample)| place.noise(hyper) / f64::from(sample.visits.max(1)))
+        .zip(extra)
+        .map(|((place, sample), extra)| {
+            place.noise(hyper) / f64::from(sample.visits.max(1)) + extra
+        })
         .collect();
     GaussianProcess::fit(&kernel, &noise, missed)
 }
