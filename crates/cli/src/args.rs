@@ -37,6 +37,10 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Render a record again
     Report(ReportArgs),
+    /// Write a record in a format that others read: csv, parquet, json, fio, openmetrics
+    Export(crate::export::ExportArgs),
+    /// Turn what another program measured into a record
+    Import(crate::import::ImportArgs),
     /// Remove leftovers of killed runs from a directory
     Clean(CleanArgs),
     /// Print a manual page, or write all of them into a directory

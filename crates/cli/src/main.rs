@@ -5,6 +5,8 @@ mod bench;
 mod clean;
 mod compare;
 mod exit;
+mod export;
+mod import;
 mod interrupt;
 mod journal;
 mod manual;
@@ -34,6 +36,8 @@ fn main() -> ExitCode {
         Command::Validate(args) => validate::validate(&args, clock),
         Command::Compare(args) => compare::compare(&args),
         Command::Report(args) => report::report(&args),
+        Command::Export(args) => export::export(&args),
+        Command::Import(args) => import::import(&args),
         Command::Clean(args) => clean::clean(&args),
         Command::Man(args) => manual::man(&args),
         Command::Completions(args) => Ok(manual::completions(&args)),

@@ -67,7 +67,7 @@ pub struct Host {
 pub struct Target {
     /// As it was given, made absolute.
     pub path: String,
-    /// `directory`, `block_device` or `sim`.
+    /// `directory`, `block_device` or `sim`; `imported` where another program measured.
     pub kind: String,
     /// Filesystem type.
     pub filesystem: String,

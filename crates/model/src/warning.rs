@@ -58,6 +58,8 @@ pub enum Code {
     CopyOnWrite,
     /// A workload outside the box that was measured was asked for.
     OutOfRange,
+    /// Measured by another program: what it did not say is not known here either.
+    Imported,
 }
 
 impl Code {

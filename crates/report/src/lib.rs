@@ -10,6 +10,7 @@ mod chart;
 mod comparison;
 mod course;
 mod doubts;
+pub mod export;
 mod facts;
 mod family;
 mod figures;

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod compare;
+mod export;
+mod import;
 mod interrupted;
 mod manual;
 mod measure;

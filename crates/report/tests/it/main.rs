@@ -1,6 +1,7 @@
 //! The renderers on records made by hand.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod export;
 mod fixture;
 mod page;
 mod summary;

@@ -1,0 +1,240 @@
+//! `ioscape export`: a record leaves in formats that others read.
+
+use std::fs::{self, OpenOptions};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use ioscape_analysis::estimate;
+use ioscape_model::{Record, Workload};
+use ioscape_report::export;
+
+use crate::args::WorkloadArgs;
+use crate::exit::{Exit, usage};
+use crate::workload_arg::{self, Asked};
+use crate::{journal, say};
+
+/// What can be typed.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The record
+    #[arg(value_name = "RECORD")]
+    record: PathBuf,
+    /// What to write
+    #[arg(long, value_enum)]
+    format: ExportFormat,
+    /// A file that does not exist yet; for several job files, a directory [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Only this workload: key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated
+    #[arg(long, short, value_name = "WORKLOAD")]
+    workload: Vec<String>,
+    #[command(flatten)]
+    keys: WorkloadArgs,
+    /// What a row of csv and parquet is [default: estimates]
+    #[arg(long, value_enum)]
+    rows: Option<RowsArg>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    /// A table
+    Csv,
+    /// The same table with its types
+    Parquet,
+    /// The whole record as one document
+    Json,
+    /// Job files that reproduce workloads in fio 3.33, measured ones or any others
+    Fio,
+    /// Gauges for dashboards
+    Openmetrics,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RowsArg {
+    /// One workload, pooled over its visits: its intervals are error bars
+    Estimates,
+    /// One visit to a workload
+    Visits,
+}
+
+/// Writes the record in another format.
+pub(crate) fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
+    check(args)?;
+    let asked = if args.workload.is_empty() && args.keys.pairs().is_empty() {
+        vec![]
+    } else {
+        workload_arg::read_all(&args.workload, &args.keys)?
+    };
+    let mut record = journal::open(&args.record)?;
+    if record.estimates.is_empty() {
+        // A run that was killed before its first map: its visits are there to be pooled.
+        record.estimates = estimate::pool(&record.points, 0).0;
+    }
+    if args.format == ExportFormat::Fio {
+        return jobs(args, &record, asked);
+    }
+    if !asked.is_empty() {
+        keep(args, &mut record, &asked)?;
+    }
+    let bytes = match args.format {
+        ExportFormat::Csv => table(args, &record).csv().into_bytes(),
+        ExportFormat::Parquet => parquet(&table(args, &record))?,
+        ExportFormat::Json => export::json(&record).into_bytes(),
+        ExportFormat::Openmetrics => export::openmetrics(&record).into_bytes(),
+        ExportFormat::Fio => unreachable!("job files were written above"),
+    };
+    write(args.out.as_deref(), &bytes)?;
+    Ok(Exit::Fine)
+}
+
+/// What cannot be is said before anything is read.
+fn check(args: &ExportArgs) -> anyhow::Result<()> {
+    let is_table = matches!(args.format, ExportFormat::Csv | ExportFormat::Parquet);
+    if args.rows.is_some() && !is_table {
+        return Err(usage("--rows is for csv and parquet: leave it out"));
+    }
+    if args.format == ExportFormat::Json
+        && (!args.workload.is_empty() || !args.keys.pairs().is_empty())
+    {
+        return Err(usage("json holds the whole record: leave out -w"));
+    }
+    if args.format == ExportFormat::Parquet {
+        if cfg!(not(feature = "parquet")) {
+            return Err(usage("this build writes no parquet: build it with `--features parquet`"));
+        }
+        if args.out.is_none() && std::io::stdout().is_terminal() {
+            return Err(usage("parquet is nothing to look at: name a file by --out"));
+        }
+    }
+    // Job files may go into a directory that exists.
+    match &args.out {
+        Some(out) if !(args.format == ExportFormat::Fio && out.is_dir()) => refuse_existing(out),
+        _ => Ok(()),
+    }
+}
+
+/// Nothing is overwritten.
+fn refuse_existing(path: &Path) -> anyhow::Result<()> {
+    if path.exists() {
+        return Err(usage(format!("{} exists: choose another --out", path.display())));
+    }
+    Ok(())
+}
+
+/// Only the workloads that were asked for; one that was not measured has no figures to export.
+fn keep(args: &ExportArgs, record: &mut Record, asked: &[Asked]) -> anyhow::Result<()> {
+    let measured = |work: &Workload| record.estimates.iter().any(|e| e.workload == *work);
+    if let Some(missing) = asked.iter().find(|asked| !measured(&asked.work)) {
+        return Err(usage(format!(
+            "{}: `{}` was not measured; `ioscape predict` answers for it",
+            args.record.display(),
+            missing.name
+        )));
+    }
+    let is_asked = |work: &Workload| asked.iter().any(|asked| asked.work == *work);
+    record.estimates.retain(|estimate| is_asked(&estimate.workload));
+    record.points.retain(|point| is_asked(&point.workload));
+    Ok(())
+}
+
+fn table(args: &ExportArgs, record: &Record) -> export::Table {
+    match args.rows.unwrap_or(RowsArg::Estimates) {
+        RowsArg::Estimates => export::estimates(record),
+        RowsArg::Visits => export::visits(record),
+    }
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(table: &export::Table) -> anyhow::Result<Vec<u8>> {
+    Ok(table.parquet()?)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &export::Table) -> anyhow::Result<Vec<u8>> {
+    unreachable!("refused when the options were checked")
+}
+
+/// To a file that does not exist yet, or to stdout.
+fn write(out: Option<&Path>, bytes: &[u8]) -> anyhow::Result<()> {
+    let Some(out) = out else {
+        // A reader that has gone away (`| head`) is no error of ours.
+        let _ = std::io::stdout().lock().write_all(bytes);
+        return Ok(());
+    };
+    create(out, bytes)?;
+    say(&format!("export  {}", out.display()));
+    Ok(())
+}
+
+fn create(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let named = |error| usage(format!("cannot write {}: {error}", path.display()));
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(named)?;
+    file.write_all(bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A job file for one workload, or a directory of them for several.
+fn jobs(args: &ExportArgs, record: &Record, asked: Vec<Asked>) -> anyhow::Result<Exit> {
+    let measured = || {
+        let estimates = record.estimates.iter().enumerate();
+        estimates.map(|(index, estimate)| Asked {
+            name: format!("workload-{:03}", index + 1),
+            work: estimate.workload.clone(),
+        })
+    };
+    let all = if asked.is_empty() { measured().collect() } else { asked };
+    let job = |asked: &Asked| {
+        let estimate = record.estimates.iter().find(|e| e.workload == asked.work);
+        export::fio::job(&record.header, &asked.work, estimate)
+    };
+    let directory = args.out.as_ref().filter(|out| all.len() > 1 || out.is_dir());
+    match (all.as_slice(), directory) {
+        ([], _) => Err(usage(format!("{}: nothing was measured", args.record.display()))),
+        ([one], None) => write(args.out.as_deref(), job(one).as_bytes()).map(|()| Exit::Fine),
+        (several, None) => Err(usage(format!(
+            "there are {} workloads: name a directory for their job files by --out, or choose one \
+             by -w",
+            several.len()
+        ))),
+        (several, Some(directory)) => {
+            let files: Vec<PathBuf> = several
+                .iter()
+                .enumerate()
+                .map(|(index, asked)| directory.join(file_name(index, &asked.name)))
+                .collect();
+            if let Some(twice) = files.iter().enumerate().find(|(i, f)| files[..*i].contains(f)) {
+                return Err(usage(format!("{} would be written twice", twice.1.display())));
+            }
+            files.iter().try_for_each(|file| refuse_existing(file))?;
+            fs::create_dir_all(directory).map_err(|error| {
+                usage(format!("cannot make the directory {}: {error}", directory.display()))
+            })?;
+            for (file, asked) in files.iter().zip(several) {
+                create(file, job(asked).as_bytes())?;
+            }
+            say(&format!("export  {} ({} job files)", directory.display(), files.len()));
+            Ok(Exit::Fine)
+        }
+    }
+}
+
+/// A workload's name where it is one, its number otherwise.
+fn file_name(index: usize, name: &str) -> String {
+    let is_name = name.len() <= 64
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if is_name { format!("{name}.fio") } else { format!("workload-{:03}.fio", index + 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn job_files_are_named_after_names_and_never_leave_the_directory() {
+        assert_eq!(file_name(0, "oltp"), "oltp.fio");
+        assert_eq!(file_name(6, "unique_bytes=1GiB"), "workload-007.fio");
+        assert_eq!(file_name(1, "../../etc/passwd"), "workload-002.fio");
+    }
+}

@@ -1,0 +1,37 @@
+//! Leaving in the formats that others read: a table (CSV, Parquet), one JSON document, job files
+//! for fio, `OpenMetrics` text. Pure functions of the record; names and units are those of
+//! `docs/formats.md`.
+
+mod columns;
+mod csv;
+pub mod fio;
+mod json;
+mod openmetrics;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod table;
+
+pub use columns::{estimates, visits};
+pub use json::json;
+pub use openmetrics::openmetrics;
+#[cfg(feature = "parquet")]
+pub use parquet::ParquetError;
+pub use table::{Column, Table, Values};
+
+use ioscape_model::{Record, Workload};
+use serde::Serialize;
+
+/// The region that a workload lies in.
+fn region<'a>(record: &'a Record, work: &Workload) -> Option<&'a str> {
+    let unique = work.unique_bytes as f64;
+    let inside = record.regions.iter().find(|region| unique < region.unique_bytes.to);
+    inside.or(record.regions.last()).map(|region| region.name.as_str())
+}
+
+/// A word as the record spells it.
+fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
