@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ioscape_engine::cachestat::{drop_cache, read_in, resident};
+use ioscape_engine::cachestat::{Pieces, drop_cache, read_in, resident};
 use ioscape_engine::dirty_limit::{self, DirtyLimit};
 use ioscape_engine::files::{TestFiles, leftovers, remove_leftovers};
 use ioscape_engine::memory_limit::{MemoryLimit, remove_leftover_groups};
@@ -118,7 +118,7 @@ fn deed_reads_more_than_its_memory() {
         Err(other) => panic!("{other}"),
     };
     assert_eq!(remove_leftover_groups(), 0, "a group with a process in it stays");
-    read_in(file, range.clone(), &quiet).unwrap();
+    read_in(file, range.clone(), Pieces::Pages, &quiet).unwrap();
     let resident_bytes = resident(file, range).unwrap().resident_bytes;
     let limit_seen = host::describe(&Clock::start()).memory_limit_bytes.unwrap();
     println!("\ndeed: {limit_seen} {resident_bytes} {}", limit.used_bytes().unwrap());
