@@ -97,7 +97,9 @@ impl Stratum {
             throughput_bytes_per_s: around(group, &mean, Point::throughput),
             durable_bytes_per_s: average_of(|point| point.durable_bytes_per_s),
             ops_per_s: around(group, &mean, |point| point.ops_per_s),
-            response_time_s: response_time(group),
+            response_time_s: average_response(group, |point| Some(point.response_time_s))
+                .unwrap_or_default(),
+            latency_s: average_response(group, |point| point.latency_s),
             hit_fraction: average_of(|point| point.hit_fraction),
             steady: group.iter().all(|point| point.steady),
             warnings,
@@ -172,20 +174,28 @@ fn average(group: &Group<'_>, figure: impl Fn(&Point) -> Option<f64>) -> Option<
     (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
-fn response_time(group: &Group<'_>) -> ResponseTime {
-    let visits: Vec<&Point> = counted(group).collect();
+/// Means over the visits that have it, and the longest of all.
+fn average_response(
+    group: &Group<'_>,
+    of_point: fn(&Point) -> Option<ResponseTime>,
+) -> Option<ResponseTime> {
+    let visits: Vec<ResponseTime> = counted(group).filter_map(of_point).collect();
+    if visits.is_empty() {
+        return None;
+    }
     let count = visits.len() as f64;
     let mean_of = |figure: fn(&ResponseTime) -> f64| -> f64 {
-        visits.iter().map(|point| figure(&point.response_time_s)).sum::<f64>() / count
+        visits.iter().map(figure).sum::<f64>() / count
     };
-    ResponseTime {
+    let longest = group.iter().filter_map(|point| of_point(point));
+    Some(ResponseTime {
         mean: mean_of(|response| response.mean),
         p50: mean_of(|response| response.p50),
         p90: mean_of(|response| response.p90),
         p99: mean_of(|response| response.p99),
         p999: mean_of(|response| response.p999),
-        max: group.iter().map(|point| point.response_time_s.max).fold(0.0, f64::max),
-    }
+        max: longest.map(|response| response.max).fold(0.0, f64::max),
+    })
 }
 
 /// What was doubtful in any visit, once per code, at its worst. That a visit was not precise is
@@ -245,6 +255,8 @@ mod tests {
             },
             latency_s: None,
             classes: Classes::default(),
+            failed: vec![],
+            verified_bytes: None,
             hit_fraction: None,
             resident_bytes: None,
             read_amplification: None,

@@ -3,6 +3,7 @@
 mod axis;
 pub mod border;
 pub mod compare;
+pub mod doctor;
 pub mod estimate;
 pub mod finding;
 pub mod focal;

@@ -1,19 +1,22 @@
 //! Predictions from a record: models fitted, intervals calibrated, workloads answered.
+//!
+//! `crates/report/assets/predictor.js` is a port of what predicts here: change both.
 
 use std::sync::Arc;
 
 use ioscape_model::{
-    Access, Code, Figure, Layout, ModelLine, Prediction, SeqScope, Severity, SizeDist, State,
-    Warning, Workload,
+    Access, Code, Figure, Layout, ModelLine, Prediction, Range, Ranges, SeqScope, Severity,
+    SizeDist, State, Warning, Workload,
 };
 
-use crate::model::blend::Blend;
+use crate::model::blend::{Blend, Coverage};
 use crate::model::gaussian::Gaussian;
 use crate::model::orthogonal::Orthogonal;
 use crate::model::product::Product;
 use crate::model::{Guess, Model, Training};
 
 mod calibration;
+mod portable;
 #[cfg(test)]
 mod tests;
 
@@ -150,23 +153,24 @@ impl Predictor {
         inside.or(regions.last()).map_or_else(String::new, |region| region.name.clone())
     }
 
+    /// The box that was measured.
+    fn measured(&self) -> [(&'static str, Range); 3] {
+        let Ranges { unique_bytes, size_mean, process_num, .. } = self.training.ranges;
+        let touched = self.training.samples.iter().map(|sample| sample.workload.unique_bytes);
+        let max = touched.max().unwrap_or(0).max(unique_bytes.min);
+        [
+            ("unique_bytes", Range { max, ..unique_bytes }),
+            ("size_mean", size_mean),
+            ("process_num", process_num),
+        ]
+    }
+
     /// How far outside the box, in logarithms, and what to say about it.
     fn outside(&self, work: &Workload) -> (f64, Vec<Warning>) {
-        let ranges = &self.training.ranges;
-        let reach = self.training.samples.iter().map(|sample| sample.workload.unique_bytes);
-        let reach = reach.max().unwrap_or(0).max(ranges.unique_bytes.min);
         let mut outside = 0.0;
         let mut warnings = Vec::new();
-        for (key, value, min, max) in [
-            ("unique_bytes", work.unique_bytes, ranges.unique_bytes.min, reach),
-            ("size_mean", work.size_mean, ranges.size_mean.min, ranges.size_mean.max),
-            (
-                "process_num",
-                u64::from(work.process_num),
-                ranges.process_num.min,
-                ranges.process_num.max,
-            ),
-        ] {
+        let values = [work.unique_bytes, work.size_mean, u64::from(work.process_num)];
+        for ((key, Range { min, max }), value) in self.measured().into_iter().zip(values) {
             let value = value as f64;
             let over = (value / max as f64).max(min as f64 / value).max(1.0);
             outside += over.ln();
@@ -182,9 +186,7 @@ impl Predictor {
             (work.seq_scope != SeqScope::Any, "seq_scope"),
             (work.layout != Layout::Private, "layout"),
             (work.align != usual.align, "align"),
-            (work.access != Access::Buffered, "access"),
-            (work.depth != 1, "depth"),
-            (work.fsync_every != 0, "fsync_every"),
+            (work.access != self.training.ranges.access, "access"),
             (work.rate > 0.0, "rate"),
             (work.state != State::Warm, "state"),
         ];
@@ -192,7 +194,64 @@ impl Predictor {
             outside += 1.0;
             warnings.push(out_of_range(format!("the record holds no other {key} than the usual")));
         }
+        for (key, far) in self.beyond_coverage(work) {
+            outside += far;
+            warnings.push(out_of_range(format!("the record holds no such {key}")));
+        }
         (outside, warnings)
+    }
+
+    /// How far several requests in flight and fdatasyncs were measured.
+    pub fn coverage(&self) -> Coverage {
+        self.blend.coverage()
+    }
+
+    /// Through the page cache or past it: a record is of one of both.
+    pub fn access(&self) -> Access {
+        self.training.ranges.access
+    }
+
+    /// Why a workload has a key that the record knows nothing of, where it has one.
+    pub fn refuses(&self, work: &Workload) -> Option<String> {
+        let Coverage { depth, fsync_every } = self.coverage();
+        if work.access != self.access() {
+            let (is, other) = match self.access() {
+                Access::Buffered => ("buffered", "direct"),
+                Access::Direct => ("direct", "buffered"),
+            };
+            return Some(format!(
+                "this is a map of {is} requests and says nothing of access={other}: \
+                 `ioscape run --access {other}` makes one that does"
+            ));
+        }
+        let unknown = [
+            (work.depth > 1 && depth.max == 1, "depth above 1"),
+            (work.fsync_every > 0 && fsync_every.max == 0, "fsync_every"),
+        ];
+        let (_, what) = unknown.into_iter().find(|(is_unknown, _)| *is_unknown)?;
+        Some(format!(
+            "{what} was not measured here: give `ioscape run` a longer --budget, or measure the \
+             workload itself with `ioscape measure`"
+        ))
+    }
+
+    /// Keys beyond the five parameters whose values lie outside of what was measured, and how far
+    /// outside, in logarithms.
+    fn beyond_coverage(&self, work: &Workload) -> Vec<(&'static str, f64)> {
+        let Coverage { depth, fsync_every } = self.coverage();
+        let far = |value: u32, Range { min, max }: Range| {
+            if max == 0 {
+                return 1.0;
+            }
+            let value = f64::from(value);
+            (value / max as f64).max(min as f64 / value).max(1.0).ln()
+        };
+        let mut beyond = vec![("depth", far(work.depth, depth))];
+        if work.fsync_every > 0 {
+            beyond.push(("fsync_every", far(work.fsync_every, fsync_every)));
+        }
+        beyond.retain(|(_, far)| *far > RANGE_SLACK.ln());
+        beyond
     }
 
     /// The same system with other caches: what the blend says of it. The other models know nothing
@@ -250,8 +309,7 @@ fn out_of_range(text: String) -> Warning {
     Warning::new(Code::OutOfRange, text, remedy).with_severity(Severity::Warning)
 }
 
-/// Requests in flight: through the page cache each process waits for one at a time.
+/// Requests in flight, all processes together.
 fn in_flight(work: &Workload) -> f64 {
-    let depth = if work.access == Access::Direct { work.depth } else { 1 };
-    f64::from(work.process_num) * f64::from(depth)
+    f64::from(work.process_num) * f64::from(work.depth)
 }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ioscape_engine::target::Consent;
+use ioscape_model::Access;
 use ioscape_model::units::{parse_duration_s, parse_fraction, parse_size};
 
 const EXIT_CODES: &str = "\
@@ -41,6 +43,10 @@ pub(crate) enum Command {
     Export(crate::export::ExportArgs),
     /// Turn what another program measured into a record
     Import(crate::import::ImportArgs),
+    /// Run classic benchmarks: IOStone, Bonnie, Andrew, TPC-B, …
+    Suite(crate::suite::SuiteArgs),
+    /// Say what would make a measurement misleading, and measure nothing
+    Doctor(crate::doctor::DoctorArgs),
     /// Remove leftovers of killed runs from a directory
     Clean(CleanArgs),
     /// Print a manual page, or write all of them into a directory
@@ -67,11 +73,37 @@ pub(crate) struct Common {
     /// Bound the machine's dirty data (`vm.dirty_bytes`) for the time of the run (root; machine-wide; restored afterwards)
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) dirty_limit: Option<u64>,
+    /// Keep each process on a processor of its own, spread over memory nodes and cores [default: the kernel decides]
+    #[arg(long)]
+    pub(crate) pin: bool,
+}
+
+/// What may be done to a block device.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DeviceArgs {
+    /// Only read the block device TARGET, which is what happens anyway unless --destroy is given
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Overwrite the block device TARGET: its path once more. One that is in use, or carries anything that is recognised, is refused all the same
+    #[arg(long, value_name = "DEVICE", conflicts_with = "read_only")]
+    pub(crate) destroy: Option<PathBuf>,
+}
+
+impl DeviceArgs {
+    /// Whether anything was said about devices.
+    pub(crate) fn are_given(&self) -> bool {
+        self.read_only || self.destroy.is_some()
+    }
+
+    /// What was agreed to.
+    pub(crate) fn consent(&self) -> Consent<'_> {
+        self.destroy.as_deref().map_or(Consent::ReadOnly, Consent::Destroy)
+    }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A directory, or sim:NAME for a simulated device [default: the current directory]
+    /// A directory, a block device with --destroy, or sim:NAME for a simulated device [default: the current directory]
     #[arg(value_name = "TARGET")]
     pub(crate) target: Option<String>,
     /// How long the run may take, everything included
@@ -80,6 +112,9 @@ pub(crate) struct RunArgs {
     /// How the points are chosen
     #[arg(long, value_enum, default_value_t = MethodArg::Blend)]
     pub(crate) method: MethodArg,
+    /// Through the page cache or past it: what lies below it has a map of its own
+    #[arg(long, value_enum, default_value_t = AccessArg::Buffered)]
+    pub(crate) access: AccessArg,
     /// End before the budget when predictions are this precise: half-width of the typical 90 % interval
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
@@ -94,7 +129,7 @@ pub(crate) struct RunArgs {
     pub(crate) max_written: Option<u64>,
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RECORD", conflicts_with_all = [
-        "out", "method", "seed", "dry_run", "unique_max", "max_written", "precision",
+        "out", "method", "access", "seed", "dry_run", "unique_max", "max_written", "precision",
         "memory_limit", "dirty_limit",
     ])]
     pub(crate) resume: Option<PathBuf>,
@@ -105,7 +140,27 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// Whether a map's requests pass the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AccessArg {
+    /// Through the page cache
+    Buffered,
+    /// Past it, straight to storage
+    Direct,
+}
+
+impl From<AccessArg> for Access {
+    fn from(access: AccessArg) -> Self {
+        match access {
+            AccessArg::Buffered => Self::Buffered,
+            AccessArg::Direct => Self::Direct,
+        }
+    }
 }
 
 /// How the points are chosen.
@@ -123,7 +178,7 @@ pub(crate) enum MethodArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
-    /// A directory, or sim:NAME for a simulated device
+    /// A directory, a block device, or sim:NAME for a simulated device
     #[arg(value_name = "TARGET")]
     pub(crate) target: String,
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp
@@ -134,15 +189,29 @@ pub(crate) struct MeasureArgs {
     /// Half-width of the 95 % interval to reach
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
+    /// Look for the highest rate of an open loop at which 99 of 100 requests are done within this time of when they were due
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
+    pub(crate) p99_below: Option<f64>,
     /// Visits, each prepared anew
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: u32,
     /// Write a record of it
     #[arg(long, value_name = "RECORD")]
     pub(crate) out: Option<PathBuf>,
+    /// Stamp every block that is written, and check every one that is read: a mismatch is an error that is counted
+    #[arg(long)]
+    pub(crate) verify: bool,
     /// What makes the requests
-    #[arg(long, value_enum, default_value_t = EngineArg::Psync)]
+    #[arg(long, value_enum, default_value_t = EngineArg::Auto)]
     pub(crate) engine: EngineArg,
+    /// io_uring polls for completions instead of waiting for interrupts (access=direct, on devices with queues for it)
+    #[arg(long)]
+    pub(crate) polled: bool,
+    /// A thread of the kernel fetches io_uring's requests: no system calls, but a processor for it
+    #[arg(long)]
+    pub(crate) kernel_submission: bool,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -150,8 +219,12 @@ pub(crate) struct MeasureArgs {
 /// What makes the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EngineArg {
-    /// pread and pwrite through the page cache
+    /// psync for one request in flight, uring for more
+    Auto,
+    /// pread and pwrite
     Psync,
+    /// io_uring, whatever the depth
+    Uring,
     /// No I/O: what the harness itself costs
     Null,
 }
@@ -191,17 +264,20 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, value_name = "STATE")]
     pub(crate) state: Option<String>,
     /// Requests in flight per process
-    #[arg(long, value_name = "N", hide = true)]
+    #[arg(long, value_name = "N")]
     pub(crate) depth: Option<String>,
-    /// buffered, direct
-    #[arg(long, value_name = "ACCESS", hide = true)]
+    /// Through the page cache or past it: buffered, direct
+    #[arg(long, value_name = "ACCESS")]
     pub(crate) access: Option<String>,
-    /// Writes between two fdatasyncs
-    #[arg(long, value_name = "N", hide = true)]
+    /// Writes between two fdatasyncs; 0 is never
+    #[arg(long, value_name = "N")]
     pub(crate) fsync_every: Option<String>,
-    /// Requests per second, open loop
-    #[arg(long, value_name = "RATE", hide = true)]
+    /// Requests per second whatever became of earlier ones: an open loop; 0 is a closed one
+    #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<String>,
+    /// When the requests of an open loop begin: fixed (at equal distances), poisson
+    #[arg(long, value_name = "ARRIVALS")]
+    pub(crate) arrivals: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -236,6 +312,9 @@ pub(crate) struct ValidateArgs {
     /// Where all chance comes from; recorded [default: drawn]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Draw beside it what each benchmark of this suite's record predicts for every workload
+    #[arg(long, value_name = "RECORD")]
+    pub(crate) suite: Option<PathBuf>,
     /// Exit with 1 if the median error is above this
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) tolerance: Option<f64>,
@@ -256,9 +335,18 @@ pub(crate) struct ValidateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The records of two runs or more; the first is the baseline, A, and the others are B, C, …
+    /// The records of two runs or more; the first is the baseline, A, and the others are B, C, …; with --live two targets, each a directory, a block device that is only read, or sim:NAME
     #[arg(value_name = "RECORD", required = true)]
     pub(crate) records: Vec<PathBuf>,
+    /// Measure two targets in alternation instead of comparing what was recorded
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// With --live: how long it may take, everything included [default: 10m]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_s, requires = "live")]
+    pub(crate) budget: Option<f64>,
+    /// With --live: the records, PREFIX-A.jsonl and PREFIX-B.jsonl; by default ioscape-compare-TIME in the current directory, in UTC
+    #[arg(long, value_name = "PREFIX", requires = "live")]
+    pub(crate) record: Option<PathBuf>,
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
@@ -270,19 +358,18 @@ pub(crate) struct CompareArgs {
     /// What the systems cost, in any currency: A=100,B=150, or files in place of letters
     #[arg(long, value_name = "RECORD=PRICE", value_delimiter = ',')]
     pub(crate) price: Vec<String>,
-    /// Print one JSON document on stdout and nothing else there
-    #[arg(long)]
-    pub(crate) json: bool,
     /// Write a page with the figures, HTML
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The record
-    #[arg(value_name = "RECORD")]
-    pub(crate) record: PathBuf,
+    /// The record, with a validation of it where there is one; or several, to be seen side by side
+    #[arg(value_name = "RECORD", required = true)]
+    pub(crate) records: Vec<PathBuf>,
     /// A page to look at, or a summary for the terminal
     #[arg(long, value_enum, default_value_t = FormatArg::Html)]
     pub(crate) format: FormatArg,
@@ -327,6 +414,16 @@ pub(crate) struct CompletionsArgs {
 }
 
 impl WorkloadArgs {
+    /// No flags.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        use clap::Parser;
+        match Cli::parse_from(["ioscape", "measure", "."]).command {
+            Command::Measure(args) => args.keys,
+            _ => unreachable!("measure was typed"),
+        }
+    }
+
     /// The keys that were given.
     pub(crate) fn pairs(&self) -> Vec<(&'static str, &str)> {
         let all = [
@@ -344,6 +441,7 @@ impl WorkloadArgs {
             ("access", &self.access),
             ("fsync_every", &self.fsync_every),
             ("rate", &self.rate),
+            ("arrivals", &self.arrivals),
         ];
         let given = all.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
         given.collect()

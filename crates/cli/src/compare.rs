@@ -1,4 +1,5 @@
-//! `ioscape compare`: systems held against a baseline, each known by its record.
+//! `ioscape compare`: systems held against a baseline, each known by its record. `live` measures two
+//! targets in alternation and compares those visits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use anyhow::Context;
 use ioscape_analysis::compare::{self, System, Versus};
 use ioscape_analysis::model::{Sample, Training};
 use ioscape_analysis::predict::Predictor;
+use ioscape_engine::Clock;
 use ioscape_model::{
     Comparison, Comparisons, Figure, OverallRatio, Record, SystemComparison, Verdict, Workload,
 };
@@ -19,38 +21,95 @@ use crate::run::refuse_existing;
 use crate::workload_arg::{self, Asked};
 use crate::{answer, journal, say};
 
+mod live;
 mod price;
 
 /// Points of a predicted line.
 const LINE_POINTS: u32 = 64;
 
 /// Compares, prints, and says by its exit code whether anything got worse than was tolerated.
-pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
+pub(crate) fn compare(args: &CompareArgs, clock: Clock) -> anyhow::Result<Exit> {
+    if args.live {
+        return live::measure(args, clock);
+    }
     if args.records.len() < 2 {
         return Err(usage("two records are needed, the baseline first: name another RECORD"));
     }
+    refuse_measuring(args)?;
+    if let Some(exit) = crate::suite::against::compare(&args.records, args.common.json)? {
+        return Ok(exit);
+    }
     let prices = price::read(&args.price, &args.records).map_err(usage)?;
-    let asked = if args.workload.is_empty() && args.keys.pairs().is_empty() {
+    check_out(args)?;
+    if let Some(exit) = live::compare(args, prices.as_deref())? {
+        return Ok(exit);
+    }
+    let asked = if is_unasked(args) {
         workload_arg::ladder()
     } else {
         workload_arg::read_all(&args.workload, &args.keys)?
     };
-    check_out(args)?;
     let maps = args.records.iter().map(|path| Mapped::open(path)).collect::<Result<Vec<_>, _>>()?;
-    let document = document(args, &maps, &asked, prices.as_deref());
+    let asked = of_maps(&args.records, &maps, asked)?;
+    let document = document(args.tolerance, &maps, &asked, prices.as_deref());
+    show(args, &page(&maps, &document))
+}
+
+/// Whether no workload was named.
+fn is_unasked(args: &CompareArgs) -> bool {
+    args.workload.is_empty() && args.keys.pairs().is_empty()
+}
+
+/// What is for measuring only.
+fn refuse_measuring(args: &CompareArgs) -> anyhow::Result<()> {
+    let common = &args.common;
+    let given = [
+        (common.seed.is_some(), "--seed"),
+        (common.memory_limit.is_some(), "--memory-limit"),
+        (common.dirty_limit.is_some(), "--dirty-limit"),
+        (common.pin, "--pin"),
+    ];
+    match given.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, flag)) => Err(usage(format!("{flag} is for --live: records measure nothing"))),
+        None => Ok(()),
+    }
+}
+
+/// Writes the page, prints the answer, and gives the exit code.
+fn show(args: &CompareArgs, page: &ComparisonPage<'_>) -> anyhow::Result<Exit> {
     if let Some(out) = &args.out {
-        let page = ioscape_report::comparison_html(&page(&maps, &document));
-        fs::write(out, page).with_context(|| format!("cannot write {}", out.display()))?;
+        fs::write(out, ioscape_report::comparison_html(page))
+            .with_context(|| format!("cannot write {}", out.display()))?;
         say(&format!("comparison  {}", out.display()));
     }
-    if args.json {
-        answer(&serde_json::to_string_pretty(&document)?);
-    } else {
+    if args.common.json {
+        answer(&serde_json::to_string_pretty(page.document)?);
+    } else if !args.common.quiet {
         let color = crate::is_colourful();
-        answer(&ioscape_report::comparison_text(&page(&maps, &document), WIDTH, color));
+        answer(&ioscape_report::comparison_text(page, WIDTH, color));
     }
-    let is_worse = document.systems.iter().any(|system| !system.beyond_tolerance.is_empty());
+    let is_worse = page.document.systems.iter().any(|system| !system.beyond_tolerance.is_empty());
     Ok(if is_worse { Exit::NotWithin } else { Exit::Fine })
+}
+
+/// Records side by side on the named workloads, as `ioscape report` shows them.
+pub(crate) fn rendered(
+    records: &[PathBuf],
+    render: &dyn Fn(&ComparisonPage<'_>) -> String,
+) -> anyhow::Result<String> {
+    let maps = records.iter().map(|path| Mapped::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let asked = of_maps(records, &maps, workload_arg::ladder())?;
+    let document = document(None, &maps, &asked, None);
+    Ok(render(&page(&maps, &document)))
+}
+
+/// Workloads that all maps know the keys of.
+fn of_maps(records: &[PathBuf], maps: &[Mapped], asked: Vec<Asked>) -> anyhow::Result<Vec<Asked>> {
+    let mut known = asked;
+    for (path, map) in records.iter().zip(maps) {
+        known = workload_arg::of_map(known, path, &map.predictor)?;
+    }
+    Ok(known)
 }
 
 /// The page must not land on a record.
@@ -103,7 +162,7 @@ impl Mapped {
 }
 
 fn document(
-    args: &CompareArgs,
+    tolerance: Option<f64>,
     maps: &[Mapped],
     asked: &[Asked],
     prices: Option<&[f64]>,
@@ -121,7 +180,7 @@ fn document(
     for other in others {
         let versus = compare::compare(&baseline.system(), &other.system(), &works);
         let comparisons = comparisons(baseline, other, asked, &versus);
-        let mut system = system(baseline, other, &versus, &comparisons, args.tolerance);
+        let mut system = system(baseline, other, &versus, &comparisons, tolerance);
         if let Some(prices) = prices {
             let ratio = prices[document.systems.len() + 1] / prices[0];
             system.price = Some(price::worth(ratio, &system, &comparisons));
@@ -154,6 +213,7 @@ fn comparisons(
         throughput_bytes_per_s: rate(other, &asked.work),
         ratio: tested.ratio,
         verdict: tested.verdict,
+        pairs: None,
     });
     all.collect()
 }
@@ -179,15 +239,22 @@ fn system(
         beyond_tolerance: vec![],
         price: None,
     };
-    if let Some(tolerance) = tolerance {
-        let is_beyond = |ratio: &Figure| ratio.high < 1.0 - tolerance;
-        let slower = comparisons.iter().filter(|c| c.verdict == Verdict::Slower);
-        let workloads = slower.filter(|c| is_beyond(&c.ratio)).map(|c| c.name.clone());
-        let sums = sums(&system).filter(|(_, sum)| is_beyond(&sum.ratio));
-        let beyond = workloads.chain(sums.map(|(name, _)| name.to_owned())).collect();
-        system.beyond_tolerance = beyond;
-    }
+    system.beyond_tolerance = beyond(&system, comparisons, tolerance);
     system
+}
+
+/// What is slower by more than was tolerated, beyond doubt.
+fn beyond(
+    system: &SystemComparison,
+    comparisons: &[Comparison],
+    tolerance: Option<f64>,
+) -> Vec<String> {
+    let Some(tolerance) = tolerance else { return vec![] };
+    let is_beyond = |ratio: &Figure| ratio.high < 1.0 - tolerance;
+    let slower = comparisons.iter().filter(|c| c.verdict == Verdict::Slower);
+    let workloads = slower.filter(|c| is_beyond(&c.ratio)).map(|c| c.name.clone());
+    let sums = sums(system).filter(|(_, sum)| is_beyond(&sum.ratio));
+    workloads.chain(sums.map(|(name, _)| name.to_owned())).collect()
 }
 
 fn sums(system: &SystemComparison) -> impl Iterator<Item = (&'static str, OverallRatio)> {

@@ -181,6 +181,7 @@ fn jobs(args: &ExportArgs, record: &Record, asked: Vec<Asked>) -> anyhow::Result
         estimates.map(|(index, estimate)| Asked {
             name: format!("workload-{:03}", index + 1),
             work: estimate.workload.clone(),
+            says_access: true,
         })
     };
     let all = if asked.is_empty() { measured().collect() } else { asked };

@@ -1,11 +1,9 @@
 //! `ioscape import`: what another program measured becomes a record.
 
-mod fio;
+pub(crate) mod fio;
 mod record;
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -13,7 +11,7 @@ use clap::{Args, ValueEnum};
 use crate::exit::{Exit, usage};
 use crate::journal::Journal;
 use crate::run::{command_line, refuse_existing, tool};
-use crate::say;
+use crate::{say, text_file};
 
 /// More than fio writes for a job of many days.
 const FILE_BYTES_MAX: u64 = 32 << 20;
@@ -47,7 +45,7 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let mut all = Vec::new();
     for path in &args.files {
         let named = |why: String| usage(format!("{}: {why}", path.display()));
-        let text = text(path).map_err(named)?;
+        let text = text_file::read(path, FILE_BYTES_MAX).map_err(named)?;
         all.push(fio::read(&text).map_err(named)?);
     }
     let left_out = || all.iter().flat_map(|results| &results.left_out);
@@ -66,16 +64,4 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let points: usize = all.iter().map(|results| results.measured.len()).sum();
     say(&format!("record  {} ({points} points)", out.display()));
     Ok(Exit::Fine)
-}
-
-/// A file's text, of bounded length.
-fn text(path: &Path) -> Result<String, String> {
-    let file = File::open(path).map_err(|error| format!("cannot open it: {error}"))?;
-    let mut text = String::new();
-    let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
-    read.map_err(|error| format!("cannot read it: {error}"))?;
-    if text.len() as u64 > FILE_BYTES_MAX {
-        return Err("it is larger than 32 MiB: is it a result of fio?".to_owned());
-    }
-    Ok(text)
 }

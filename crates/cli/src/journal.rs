@@ -5,9 +5,17 @@ use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use ioscape_model::{Line, Record};
+use ioscape_model::{Line, Record, seal};
 
 use crate::exit::usage;
+
+/// A name like this that is not taken: two records may begin within one second.
+pub(crate) fn not_taken(path: &Path) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let names = (2..).map(|number| path.with_file_name(format!("{stem}-{number}.jsonl")));
+    let mut names = std::iter::once(path.to_owned()).chain(names);
+    names.find(|name| !name.exists()).unwrap_or_else(|| path.to_owned())
+}
 
 /// An open record.
 #[derive(Debug)]
@@ -44,9 +52,7 @@ impl Journal {
 
     /// Appends a line.
     pub(crate) fn write(&mut self, line: &Line) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
-        self.file.write_all(&text)
+        self.file.write_all(&seal::sealed(line)?)
     }
 }
 

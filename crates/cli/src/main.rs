@@ -4,8 +4,11 @@ mod args;
 mod bench;
 mod clean;
 mod compare;
+mod doctor;
 mod exit;
 mod export;
+#[cfg(test)]
+mod hostile;
 mod import;
 mod interrupt;
 mod journal;
@@ -16,6 +19,8 @@ mod progress;
 mod report;
 mod resume;
 mod run;
+mod suite;
+mod text_file;
 mod validate;
 mod workload_arg;
 
@@ -34,10 +39,12 @@ fn main() -> ExitCode {
         Command::Measure(args) => measure::measure(&args, clock),
         Command::Predict(args) => predict::predict(&args),
         Command::Validate(args) => validate::validate(&args, clock),
-        Command::Compare(args) => compare::compare(&args),
+        Command::Compare(args) => compare::compare(&args, clock),
         Command::Report(args) => report::report(&args),
         Command::Export(args) => export::export(&args),
         Command::Import(args) => import::import(&args),
+        Command::Suite(args) => suite::suite(&args, clock),
+        Command::Doctor(args) => doctor::doctor(&args, clock),
         Command::Clean(args) => clean::clean(&args),
         Command::Man(args) => manual::man(&args),
         Command::Completions(args) => Ok(manual::completions(&args)),

@@ -1,8 +1,10 @@
 //! `ioscape measure`: one workload, visited a few times, to a stated precision.
 
+mod highest_rate;
+
 use anyhow::Context;
 use ioscape_analysis::estimate;
-use ioscape_engine::{Clock, EngineKind, Error, RunId};
+use ioscape_engine::{Clock, EngineKind, Error, RunId, UringOptions};
 use ioscape_experiment::measure::{Subject, measure as visit};
 use ioscape_model::line::FORMAT_VERSION;
 use ioscape_model::units::{show_bytes, show_rate, show_seconds, three_digits};
@@ -23,9 +25,53 @@ use crate::{answer, say, workload_arg};
 /// Measures one workload and prints its estimate.
 pub(crate) fn measure(args: &MeasureArgs, clock: Clock) -> anyhow::Result<Exit> {
     let work = workload_arg::read(args.workload.as_deref(), &args.keys)?;
+    if args.p99_below.is_some() {
+        highest_rate::check(&work)?;
+    }
     let interrupt = Interrupt::catch()?;
     let outcome = measure_workload(args, &work, clock, &interrupt);
     interrupt.settle(outcome)
+}
+
+/// What a measurement is made with.
+struct Opened {
+    bench: Bench,
+    journal: Option<Journal>,
+    header: Header,
+}
+
+fn open(
+    args: &MeasureArgs,
+    work: &Workload,
+    clock: Clock,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Opened> {
+    let run = RunId::random()?;
+    let seed = args.common.seed.unwrap_or_else(drawn_seed);
+    let engine = engine(args)?;
+    let request = Request {
+        target: &args.target,
+        run: &run,
+        engine,
+        verify: args.verify,
+        seed,
+        common: &args.common,
+        device: Some(&args.device),
+        earnest: Earnest::Measure { probe_max_bytes: 0 },
+        clock,
+        interrupt,
+    };
+    if let Some(out) = &args.out {
+        refuse_existing(out)?;
+    }
+    let bench = bench::open(&request)?;
+    let mut journal = args.out.as_deref().map(Journal::create).transpose()?;
+    let header = header(args, &bench, &run, seed, work);
+    write(&mut journal, &Line::Header(header.clone()))?;
+    for warning in &bench.warnings {
+        write(&mut journal, &Line::Warning(warning.clone()))?;
+    }
+    Ok(Opened { bench, journal, header })
 }
 
 fn measure_workload(
@@ -34,43 +80,19 @@ fn measure_workload(
     clock: Clock,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Exit> {
-    let run = RunId::random()?;
-    let seed = args.common.seed.unwrap_or_else(drawn_seed);
-    let engine = match args.engine {
-        EngineArg::Psync => EngineKind::Psync,
-        EngineArg::Null => EngineKind::Null,
-    };
-    let request = Request {
-        target: &args.target,
-        run: &run,
-        engine,
-        seed,
-        common: &args.common,
-        earnest: Earnest::Measure { probe_max_bytes: 0 },
-        clock,
-        interrupt,
-    };
-    if let Some(out) = &args.out {
-        refuse_existing(out)?;
+    let opened = open(args, work, clock, interrupt)?;
+    if let Some(p99_max_s) = args.p99_below {
+        return highest_rate::find(args, work, p99_max_s, opened);
     }
-    let mut bench = bench::open(&request)?;
-    let mut journal = args.out.as_deref().map(Journal::create).transpose()?;
-    let header = header(args, &bench, &run, seed, work);
-    write(&mut journal, &Line::Header(header.clone()))?;
-    for warning in &bench.warnings {
-        write(&mut journal, &Line::Warning(warning.clone()))?;
-    }
+    let Opened { mut bench, mut journal, header } = opened;
     let visits = Visits { args, header: &header, work };
     let (points, failure) = visits.make(&mut bench, &mut journal)?;
     let warnings = bench.warnings.clone();
     let (elapsed_s, written_bytes) = (bench.rig.now_s(), bench.rig.written_bytes());
     drop(bench); // test files and limits go before anything is said
-    let (estimates, repeatability) = estimate::pool(&points, 1);
-    if let Some(estimate) = estimates.first() {
-        write(&mut journal, &Line::Estimate(estimate.clone()))?;
-        let provisional = failure.is_some();
-        let map = Map { revision: 1, provisional, repeatability, elapsed_s, log: vec![] };
-        write(&mut journal, &Line::Map(map))?;
+    let (estimates, _) = estimate::pool(&points, 1);
+    for line in pooled(&points, elapsed_s, failure.is_some()) {
+        write(&mut journal, &line)?;
     }
     let end = end(&points, failure.as_ref(), elapsed_s, written_bytes);
     write(&mut journal, &Line::End(end))?;
@@ -82,6 +104,30 @@ fn measure_workload(
         }
     }
     Err(failure.map_or_else(|| usage("nothing was measured"), Into::into))
+}
+
+/// The estimates of these visits, and the map that closes them; nothing where there are none.
+pub(crate) fn pooled(points: &[Point], elapsed_s: f64, provisional: bool) -> Vec<Line> {
+    let (estimates, repeatability) = estimate::pool(points, 1);
+    let mut lines: Vec<Line> = estimates.into_iter().map(Line::Estimate).collect();
+    if !lines.is_empty() {
+        let map = Map { revision: 1, provisional, repeatability, elapsed_s, log: vec![] };
+        lines.push(Line::Map(map));
+    }
+    lines
+}
+
+/// What was asked for: to ask for something of io_uring is to ask for io_uring.
+fn engine(args: &MeasureArgs) -> anyhow::Result<EngineKind> {
+    let options = UringOptions { polled: args.polled, kernel_submission: args.kernel_submission };
+    let is_usual = options == UringOptions::default();
+    match args.engine {
+        EngineArg::Auto if is_usual => Ok(EngineKind::Auto),
+        EngineArg::Auto | EngineArg::Uring => Ok(EngineKind::Uring(options)),
+        EngineArg::Psync if is_usual => Ok(EngineKind::Psync),
+        EngineArg::Null if is_usual => Ok(EngineKind::Null),
+        _ => Err(usage("--polled and --kernel-submission are for --engine uring")),
+    }
 }
 
 fn end(points: &[Point], failure: Option<&Error>, elapsed_s: f64, written_bytes: u64) -> End {
@@ -155,6 +201,9 @@ fn header(args: &MeasureArgs, bench: &Bench, run: &RunId, seed: u64, work: &Work
             unique_bytes: one(work.unique_bytes),
             size_mean: one(work.size_mean),
             process_num: one(u64::from(work.process_num)),
+            depth: one(u64::from(work.depth)),
+            fsync_every: one(u64::from(work.fsync_every)),
+            access: work.access,
         },
         budget_s: 0.0,
         limits: Limits { precision: args.precision, ..Limits::default() },
@@ -215,11 +264,26 @@ fn print(args: &MeasureArgs, estimate: &Estimate, points: &[Point]) -> anyhow::R
         show_seconds(response.p999),
         show_seconds(response.max)
     ));
+    if let Some(latency) = &estimate.latency_s {
+        lines.push(format!(
+            "latency        mean {}, p50 {}, p99 {}, p99.9 {}, longest {}, from when requests were \
+             due",
+            show_seconds(latency.mean),
+            show_seconds(latency.p50),
+            show_seconds(latency.p99),
+            show_seconds(latency.p999),
+            show_seconds(latency.max)
+        ));
+    }
     if let Some(hit) = estimate.hit_fraction {
         lines.push(format!("cached         {:.1} % of the requested pages", hit * 100.0));
     }
     if let Some(resident) = points.last().and_then(|point| point.resident_bytes) {
         lines.push(format!("resident       {}", show_bytes(resident as f64)));
+    }
+    let verified_bytes: Option<u64> = points.iter().map(|point| point.verified_bytes).sum();
+    if let Some(bytes) = verified_bytes.filter(|_| !points.is_empty()) {
+        lines.push(format!("verified       {} were read and compared", show_bytes(bytes as f64)));
     }
     lines.extend(estimate.warnings.iter().map(doubt));
     answer(&lines.join("\n"));

@@ -39,6 +39,7 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
     let named = |error: String| usage(format!("{}: {error}", args.record.display()));
     let mut predictor =
         Predictor::fit(Training::of(&record)).map_err(|error| named(error.to_string()))?;
+    let asked = workload_arg::of_map(asked, &args.record, &predictor)?;
     let changed = what_if(&changes, &predictor.caches()).map_err(named)?;
     if !changed.is_empty() {
         let caches = caches(&changed);
@@ -64,7 +65,7 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
 }
 
 fn answers(predictor: &Predictor, asked: &[Asked]) -> Vec<Prediction> {
-    asked.iter().map(|Asked { name, work }| predictor.predict(name, work)).collect()
+    asked.iter().map(|Asked { name, work, .. }| predictor.predict(name, work)).collect()
 }
 
 /// A cache that `--set` can change.

@@ -159,6 +159,7 @@ fn why(role: Role) -> &'static str {
         Role::Family => "graphs of the regions",
         Role::Calibration => "space-filling points",
         Role::Refinement => "refining predictions",
+        Role::Extra => "depth and fdatasync",
         Role::Validation => "random workloads",
         Role::Canary => "canary",
         _ => "measuring",

@@ -4,38 +4,144 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use ioscape_analysis::model::Training;
+use ioscape_analysis::predict::Predictor;
+use ioscape_model::{Method, Record, Workload};
+use ioscape_report::{Answers, PagePredictor, ReportPage, ValidationPage};
 
 use crate::args::{FormatArg, ReportArgs};
 use crate::exit::{Exit, usage};
-use crate::{answer, journal, say};
+use crate::{answer, compare, journal, say, validate};
 
 /// Columns of the summary.
 pub(crate) const WIDTH: usize = 80;
 
-/// Renders a record.
+/// Renders a record, with the validation of it where that is named too; or several, side by side.
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
-    let record = journal::open(&args.record)?;
+    let subject = Subject::open(&args.records)?;
     let out = match (args.format, &args.out) {
         (FormatArg::Text, None) => {
             let color = crate::is_colourful();
-            answer(&ioscape_report::text(&record, &args.record.to_string_lossy(), WIDTH, color));
+            answer(&subject.text(color)?);
             return Ok(Exit::Fine);
         }
         (_, Some(out)) => out.clone(),
-        (FormatArg::Html, None) => args.record.with_extension("html"),
+        (FormatArg::Html, None) => subject.page_path(),
     };
-    if out == args.record {
+    if args.records.contains(&out) {
         return Err(usage(format!("{} is the record: name another --out", out.display())));
     }
     let text = match args.format {
-        FormatArg::Html => ioscape_report::html(&record),
-        FormatArg::Text => {
-            ioscape_report::text(&record, &args.record.to_string_lossy(), WIDTH, false)
-        }
+        FormatArg::Html => subject.page()?,
+        FormatArg::Text => subject.text(false)?,
     };
     fs::write(&out, text).with_context(|| format!("cannot write {}", out.display()))?;
     say(&format!("report  {}", out.display()));
     Ok(Exit::Fine)
+}
+
+/// What a report is about.
+enum Subject<'a> {
+    /// One system, with a validation where there was one.
+    One { path: &'a Path, record: Box<Record>, trial: Option<Box<Record>> },
+    /// Several, the first one the baseline.
+    Several(Vec<PathBuf>),
+}
+
+impl<'a> Subject<'a> {
+    fn open(paths: &'a [PathBuf]) -> anyhow::Result<Self> {
+        if let [path] = paths {
+            return Ok(Self::One { path, record: Box::new(journal::open(path)?), trial: None });
+        }
+        let mut maps = Vec::new();
+        let mut trials = Vec::new();
+        for path in paths {
+            let record = Box::new(journal::open(path)?);
+            let is_trial = record.header.method == Method::Validate;
+            if is_trial { trials.push((path, record)) } else { maps.push((path, record)) }
+        }
+        match (maps.len(), trials.len()) {
+            (1, 1) => {
+                let ((path, record), (trial_path, trial)) = (maps.remove(0), trials.remove(0));
+                if record.header.target.path != trial.header.target.path {
+                    return Err(usage(format!(
+                        "{} is a validation of {}, {} a record of {}: name those that belong \
+                         together",
+                        trial_path.display(),
+                        trial.header.target.path,
+                        path.display(),
+                        record.header.target.path
+                    )));
+                }
+                Ok(Self::One { path, record, trial: Some(trial) })
+            }
+            (2.., 0) => Ok(Self::Several(paths.to_vec())),
+            _ => Err(usage(
+                "name one record, with one validation of it or none, or several records and no \
+                 validation",
+            )),
+        }
+    }
+
+    /// Beside the first record.
+    fn page_path(&self) -> PathBuf {
+        match self {
+            Self::One { path, .. } => path.with_extension("html"),
+            Self::Several(paths) => {
+                let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_owned();
+                let mut name = stem(&paths[0]);
+                for path in &paths[1..] {
+                    name.push("-and-");
+                    name.push(stem(path));
+                }
+                name.push(".html");
+                paths[0].with_file_name(name)
+            }
+        }
+    }
+
+    fn page(&self) -> anyhow::Result<String> {
+        match self {
+            Self::One { path, record, trial } => page(path, record, trial.as_deref()),
+            Self::Several(paths) => compare::rendered(paths, &ioscape_report::comparison_html),
+        }
+    }
+
+    fn text(&self, color: bool) -> anyhow::Result<String> {
+        match self {
+            Self::One { path, record, trial } => {
+                let file = path.to_string_lossy();
+                let text = ioscape_report::text(record, &file, WIDTH, color);
+                let Some(trial) = trial else { return Ok(text) };
+                let validation = validate::scored(&file, None, record, trial)?;
+                let page =
+                    ValidationPage { record, trial, validation: &validation, single_points: &[] };
+                Ok(text + "\n" + &ioscape_report::validation_text(&page, WIDTH, color))
+            }
+            Self::Several(paths) => compare::rendered(paths, &|page| {
+                ioscape_report::comparison_text(page, WIDTH, color)
+            }),
+        }
+    }
+}
+
+/// The page of a record: what its models say is worked out here, where there are enough workloads
+/// to fit them.
+pub(crate) fn page(path: &Path, record: &Record, trial: Option<&Record>) -> anyhow::Result<String> {
+    let predictor = Predictor::fit(Training::of(record)).ok();
+    let answer = predictor.as_ref().map(|predictor| |work: &Workload| predictor.predict("", work));
+    let answers = answer.as_ref().map(|answer| Answers::of(answer)).unwrap_or_default();
+    let portable = predictor.as_ref().map(Predictor::portable);
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let predictor = portable.as_ref().map(|model| PagePredictor { model, record: &file });
+    let Some(trial) = trial else {
+        let page = ReportPage { record, answers, predictor, check: None };
+        return Ok(ioscape_report::html(&page));
+    };
+    let validation = validate::scored(&path.to_string_lossy(), None, record, trial)?;
+    let check = ValidationPage { record, trial, validation: &validation, single_points: &[] };
+    let page = ReportPage { record, answers, predictor, check: Some(check) };
+    Ok(ioscape_report::html(&page))
 }
 
 /// What becomes of a report that exists already.

@@ -8,6 +8,7 @@ use ioscape_model::line::Resumed;
 use ioscape_model::{EndReason, Header, Method, Record};
 
 use crate::args::{Common, RunArgs};
+use crate::bench;
 use crate::exit::usage;
 use crate::journal;
 
@@ -36,6 +37,14 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
         }
         Method::Validate => {
             return Err(usage(format!("{shown} holds a validation: validate again instead")));
+        }
+        Method::Compare => {
+            return Err(usage(format!("{shown} holds a live comparison: compare again instead")));
+        }
+        Method::Suite => {
+            return Err(usage(format!(
+                "{shown} holds classic benchmarks: ioscape suite --resume {shown} goes on with them"
+            )));
         }
         _ => {}
     }
@@ -69,6 +78,7 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
         memory_limit: header.host.memory_limit_set_bytes,
         dirty_limit: header.host.dirty_limit_set_bytes,
         seed: Some(header.seed),
+        pin: bench::is_pinned(&header.host),
         ..args.common.clone()
     };
     Ok(Resumption { path: path.to_owned(), record, header, run, common, earlier, budget_s })

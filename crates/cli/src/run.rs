@@ -13,7 +13,9 @@ use ioscape_experiment::plan::{
 };
 use ioscape_model::line::{FORMAT_VERSION, Forecast};
 use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{self as model, EndReason, Header, Line, Method, Record, Rules, Tool};
+use ioscape_model::{
+    self as model, Access, EndReason, Header, Line, Method, Range, Record, Rules, Tool,
+};
 
 use crate::args::{MethodArg, RunArgs};
 use crate::bench::{self, Bench, Earnest, Request};
@@ -42,7 +44,7 @@ fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<
     let run = RunId::random()?;
     let seed = args.common.seed.unwrap_or_else(drawn_seed);
     let target = args.target.as_deref().unwrap_or(".");
-    let out = args.out.clone().unwrap_or_else(default_record);
+    let out = args.out.clone().unwrap_or_else(|| journal::not_taken(&default_record()));
     if !args.dry_run {
         refuse_existing(&out)?;
         report::check(args.report.as_deref(), &out, report::Earlier::Kept)?;
@@ -51,14 +53,17 @@ fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<
     let request = Request {
         target,
         run: &run,
-        engine: EngineKind::Psync,
+        engine: EngineKind::Auto,
+        verify: false,
         seed,
         common: &args.common,
+        device: Some(&args.device),
         earnest: if args.dry_run { Earnest::DryRun } else { Earnest::Measure { probe_max_bytes } },
         clock,
         interrupt,
     };
     let bench = bench::open(&request)?;
+    bench.refuse_read_only()?;
     let header = header(args, &bench, &run, seed);
     if header.ranges.unique_bytes.max < UNIQUE_BYTES_LEAST {
         return Err(usage(format!(
@@ -108,15 +113,18 @@ fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> an
     let request = Request {
         target: &header.target.path,
         run: &resumption.run,
-        engine: EngineKind::Psync,
+        engine: EngineKind::Auto,
+        verify: false,
         seed: resumption.rig_seed(),
         common: &resumption.common,
+        device: Some(&args.device),
         // How fast laying out is stands in the record.
         earnest: Earnest::Measure { probe_max_bytes: 0 },
         clock,
         interrupt,
     };
     let bench = bench::open(&request)?;
+    bench.refuse_read_only()?;
     let mut journal = Journal::go_on(&resumption.path, &resumption.record)?;
     let resumed = Line::Resumed(resumption.line(now_text(), command_line()));
     journal.write(&resumed).context("cannot write the record")?;
@@ -157,8 +165,14 @@ fn make(
     );
     drop(progress);
     drop(bench); // test files and limits go before anything is said
-    let outcome = outcome?;
     let record = journal.path().to_owned();
+    let outcome = outcome.map_err(|error| {
+        anyhow::anyhow!(
+            "{error}; what was written is kept, go on with `ioscape run --resume {}` once there is \
+             room",
+            record.display()
+        )
+    })?;
     Ok(Done { record, reason: outcome.end.reason, failure: outcome.failure })
 }
 
@@ -192,7 +206,7 @@ fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<E
 
 fn write_report(args: &RunArgs, path: &Path, record: &Record) -> anyhow::Result<Option<PathBuf>> {
     let Some(report) = report::path(args.report.as_deref(), path) else { return Ok(None) };
-    fs::write(&report, ioscape_report::html(record))
+    fs::write(&report, report::page(path, record, None)?)
         .with_context(|| format!("cannot write the report {}", report.display()))?;
     Ok(Some(report))
 }
@@ -211,7 +225,12 @@ fn summary_json(path: &Path, report: Option<&Path>, record: &Record) -> anyhow::
 }
 
 fn header(args: &RunArgs, bench: &Bench, run: &RunId, seed: u64) -> Header {
-    let hints = bench.rig.hints();
+    let mut hints = bench.rig.hints();
+    let access = args.access.into();
+    if access == Access::Direct {
+        // What goes past the page cache finds no border of it.
+        (hints.read_cache_bytes, hints.write_cache_bytes) = (None, None);
+    }
     let limits = model::Limits {
         precision: args.precision,
         written_max_bytes: args.max_written,
@@ -222,11 +241,17 @@ fn header(args: &RunArgs, bench: &Bench, run: &RunId, seed: u64) -> Header {
     let on_directory = || {
         let ranges = extent::ranges(bench.host.cpus, &hints, &limits, args.budget);
         match method {
-            Method::Blend => ranges,
+            Method::Blend => ranges.with_sweeps(),
             _ => extent::ranges_for_all(ranges, &hints, &limits),
         }
     };
-    let ranges = bench.sim_ranges.unwrap_or_else(on_directory);
+    let mut ranges = bench.sim_ranges.unwrap_or_else(on_directory);
+    ranges.access = access;
+    if method != Method::Blend {
+        (ranges.depth, ranges.fsync_every) = (Range::one(), Range::none());
+    } else if !bench.can_go_deep {
+        ranges.depth = Range::one();
+    }
     let mut header = Header {
         format_version: FORMAT_VERSION,
         tool: tool(),

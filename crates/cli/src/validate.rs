@@ -21,6 +21,7 @@ use ioscape_model::{
     EndReason, Header, Host, Limits, Line, Method, Record, Rules, Target, Validation, Workload,
 };
 use ioscape_report::ValidationPage;
+use ioscape_suite::critique;
 
 use crate::args::{Common, ValidateArgs};
 use crate::bench::{self, Bench, Earnest, Request};
@@ -52,8 +53,9 @@ fn validate_record(
     if let Some(why) = refusal(&record) {
         return Err(usage(format!("{} {why}", args.record.display())));
     }
+    single_points(args)?; // what is wrong with it is better said now than in ten minutes
     let started = now_text();
-    let out = args.out.clone().unwrap_or_else(|| default_record(&started));
+    let out = args.out.clone().unwrap_or_else(|| journal::not_taken(&default_record(&started)));
     refuse_existing(&out)?;
     report::check(args.report.as_deref(), &out, report::Earlier::Kept)?;
     let run = RunId::random()?;
@@ -62,9 +64,11 @@ fn validate_record(
     let request = Request {
         target: &record.header.target.path,
         run: &run,
-        engine: EngineKind::Psync,
+        engine: EngineKind::Auto,
+        verify: false,
         seed: drawing::visits_seed(seed),
         common: &common,
+        device: None,
         // How fast laying out is stands in the record.
         earnest: Earnest::Measure { probe_max_bytes: 0 },
         clock,
@@ -97,6 +101,8 @@ fn refusal(record: &Record) -> Option<&'static str> {
     match record.header.method {
         Method::Measure => Some("holds a single measurement: validate a record of `ioscape run`"),
         Method::Validate => Some("holds a validation: validate a record of `ioscape run`"),
+        Method::Suite => Some("holds classic benchmarks: validate a record of `ioscape run`"),
+        Method::Compare => Some("holds a live comparison: validate a record of `ioscape run`"),
         _ if record.map.is_none() => {
             Some("holds no map: go on with it by `ioscape run --resume` first")
         }
@@ -115,6 +121,7 @@ fn limits_of(recorded: &Header, args: &ValidateArgs) -> Common {
         seed: args.seed,
         memory_limit: recorded.host.memory_limit_set_bytes,
         dirty_limit: recorded.host.dirty_limit_set_bytes,
+        pin: bench::is_pinned(&recorded.host),
     }
 }
 
@@ -229,9 +236,14 @@ fn finish(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Exit> {
     let trial = journal::open(out)?;
-    let validation = scored(args, record, &trial)?;
-    let page =
-        ValidationPage { record, trial: &trial, validation: &validation, single_points: &[] };
+    let validation = scored(&args.record.to_string_lossy(), Some(args.workloads), record, &trial)?;
+    let single_points = single_points(args)?;
+    let page = ValidationPage {
+        record,
+        trial: &trial,
+        validation: &validation,
+        single_points: &single_points,
+    };
     let report = report::path(args.report.as_deref(), out);
     if let Some(report) = &report {
         fs::write(report, ioscape_report::validation_html(&page))
@@ -242,6 +254,12 @@ fn finish(
     } else if !args.quiet {
         let color = crate::is_colourful();
         answer(&ioscape_report::validation_text(&page, report::WIDTH, color));
+        for (name, error) in critique::single_point_errors(&single_points, &validation.points) {
+            answer(&format!(
+                "  {name} alone: half of the errors are above {}",
+                show_percent(error)
+            ));
+        }
         say(&format!("record  {}", out.display()));
         if let Some(report) = &report {
             say(&format!("report  {}", report.display()));
@@ -258,20 +276,36 @@ fn finish(
     }
 }
 
-/// Fits the models, now that all is measured, and holds them against it.
-fn scored(args: &ValidateArgs, record: &Record, trial: &Record) -> anyhow::Result<Validation> {
-    let shown = args.record.display();
+/// Fits the models, now that all is measured, and holds them against it. Where nobody knows how
+/// many workloads were drawn, all that were visited count.
+pub(crate) fn scored(
+    shown: &str,
+    drawn: Option<u32>,
+    record: &Record,
+    trial: &Record,
+) -> anyhow::Result<Validation> {
     let predictor = Predictor::fit(Training::of(record))
         .map_err(|error| usage(format!("{shown}: {error}; what was measured is kept")))?
         .with_gaussian();
     let answer = |work: &Workload| score::answers(&predictor, work);
     let points = score::points(&trial.points, &record.borders, answer);
     let about = score::Trial {
-        record: shown.to_string(),
+        record: shown.to_owned(),
         seed: trial.header.seed,
-        workloads: u64::from(args.workloads),
+        workloads: drawn.map_or(points.len() as u64, u64::from),
     };
     Ok(score::validation(about, points))
+}
+
+/// What benchmarks would predict for every workload, where a suite's record was named.
+fn single_points(args: &ValidateArgs) -> anyhow::Result<Vec<(String, f64)>> {
+    let Some(path) = &args.suite else { return Ok(Vec::new()) };
+    let points = critique::single_points(&journal::open(path)?.suite);
+    if points.is_empty() {
+        let shown = path.display();
+        return Err(usage(format!("{shown} holds no benchmark that predicts: run ioscape suite")));
+    }
+    Ok(points)
 }
 
 /// The error counts only where a tolerance was asked for.

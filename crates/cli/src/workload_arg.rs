@@ -1,13 +1,15 @@
 //! Workloads as they are typed: `key=value` pairs, `@FILE.toml`, a name, and flags over all that.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::path::Path;
 
-use ioscape_model::{Access, Workload, WorkloadError, named};
+use ioscape_analysis::predict::Predictor;
+use ioscape_model::{Workload, WorkloadError, named};
 use toml::{Spanned, Value};
 
 use crate::args::WorkloadArgs;
 use crate::exit::usage;
+use crate::text_file;
 
 /// A workload and what to call it.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,12 +18,35 @@ pub(crate) struct Asked {
     pub(crate) name: String,
     /// The workload, flags included.
     pub(crate) work: Workload,
+    /// Whether it was said how requests pass the page cache.
+    pub(crate) says_access: bool,
+}
+
+/// Workloads as a map takes them: what says nothing of access has the map's own.
+///
+/// # Errors
+/// One line, where the map knows nothing of a key that was given.
+pub(crate) fn of_map(
+    mut all: Vec<Asked>,
+    record: &Path,
+    predictor: &Predictor,
+) -> anyhow::Result<Vec<Asked>> {
+    for asked in &mut all {
+        if !asked.says_access {
+            asked.work.access = predictor.access();
+            asked.says_access = true; // the first of several maps says it for all
+        }
+        if let Some(why) = predictor.refuses(&asked.work) {
+            return Err(usage(format!("{}: {why}", record.display())));
+        }
+    }
+    Ok(all)
 }
 
 /// Reads one workload; flags override what the text says.
 pub(crate) fn read(text: Option<&str>, flags: &WorkloadArgs) -> anyhow::Result<Workload> {
     let texts: Vec<String> = text.map(str::to_owned).into_iter().collect();
-    let mut asked = read_all(&texts, flags)?;
+    let mut asked = parse_all(&texts, flags)?;
     match (asked.pop(), asked.is_empty()) {
         (Some(only), true) => Ok(only.work),
         _ => Err(usage(format!(
@@ -31,9 +56,18 @@ pub(crate) fn read(text: Option<&str>, flags: &WorkloadArgs) -> anyhow::Result<W
     }
 }
 
-/// Reads workloads in the order asked, those of a file in the file's order; flags override keys
-/// in all of them. Without texts the flags alone say one.
+/// Reads workloads to be predicted, in the order asked, those of a file in the file's order; flags
+/// override keys in all of them. Without texts the flags alone say one.
 pub(crate) fn read_all(texts: &[String], flags: &WorkloadArgs) -> anyhow::Result<Vec<Asked>> {
+    let all = parse_all(texts, flags)?;
+    for asked in &all {
+        predictable(&asked.work).map_err(usage)?;
+    }
+    Ok(all)
+}
+
+/// The same to be measured: no workload is refused that a map could not tell.
+pub(crate) fn parse_all(texts: &[String], flags: &WorkloadArgs) -> anyhow::Result<Vec<Asked>> {
     if texts.is_empty() {
         return Ok(vec![asked(None, &[], flags).map_err(usage)?]);
     }
@@ -49,7 +83,10 @@ pub(crate) fn read_all(texts: &[String], flags: &WorkloadArgs) -> anyhow::Result
 
 /// The named workloads, in their order.
 pub(crate) fn ladder() -> Vec<Asked> {
-    let asked = |name: &str| Some(Asked { name: name.to_owned(), work: named::named(name)? });
+    let asked = |name: &str| {
+        let work = named::named(name)?;
+        Some(Asked { name: name.to_owned(), work, says_access: false })
+    };
     named::names().filter_map(asked).collect()
 }
 
@@ -67,7 +104,7 @@ fn from_text(text: &str, flags: &WorkloadArgs) -> anyhow::Result<Asked> {
     let work = named::named(text).ok_or_else(|| {
         usage(format!(
             "no workload is called `{text}`; write key=value pairs or one of {}",
-            named::names().collect::<Vec<_>>().join(", ")
+            named::names().chain(named::neighbours()).collect::<Vec<_>>().join(", ")
         ))
     })?;
     let literal = work.literal();
@@ -80,25 +117,30 @@ fn from_text(text: &str, flags: &WorkloadArgs) -> anyhow::Result<Asked> {
 /// `key = value` lines are one workload; tables of them are one each.
 fn from_file(path: &str, flags: &WorkloadArgs) -> anyhow::Result<Vec<Asked>> {
     let wrong = |what: String| usage(format!("{path}: {}", what.replace('\n', " ")));
-    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let entries: BTreeMap<String, Spanned<Value>> = toml::from_str(&text)
-        .map_err(|error: toml::de::Error| wrong(error.message().to_owned()))?;
+    let text = text_file::read(Path::new(path), text_file::TYPED_BYTES_MAX).map_err(wrong)?;
+    all_of(&text, flags).map_err(wrong)
+}
+
+/// The workloads of a file's text.
+pub(crate) fn all_of(text: &str, flags: &WorkloadArgs) -> Result<Vec<Asked>, String> {
+    let entries: BTreeMap<String, Spanned<Value>> =
+        toml::from_str(text).map_err(|error: toml::de::Error| error.message().to_owned())?;
     let mut entries: Vec<(String, Spanned<Value>)> = entries.into_iter().collect();
     entries.sort_by_key(|(_, value)| value.span().start);
     let is_table = |value: &Spanned<Value>| matches!(value.get_ref(), Value::Table(_));
     if !entries.iter().any(|(_, value)| is_table(value)) {
         let pairs = entries.iter().map(|(key, value)| (key.clone(), plain(value.get_ref())));
-        return Ok(vec![asked(None, &pairs.collect::<Vec<_>>(), flags).map_err(wrong)?]);
+        return Ok(vec![asked(None, &pairs.collect::<Vec<_>>(), flags)?]);
     }
     let mut all = Vec::new();
     for (name, value) in entries {
         let Value::Table(table) = value.get_ref() else {
-            return Err(wrong(format!("`{name}` stands outside the tables: move it into one")));
+            return Err(format!("`{name}` stands outside the tables: move it into one"));
         };
         let pairs: Vec<(String, String)> =
             table.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
         let named = asked(Some(name.clone()), &pairs, flags);
-        all.push(named.map_err(|what| wrong(format!("[{name}]: {what}")))?);
+        all.push(named.map_err(|what| format!("[{name}]: {what}"))?);
     }
     Ok(all)
 }
@@ -122,26 +164,25 @@ fn asked(
     let kept = kept.filter(|(key, _)| !is_overridden(key));
     let work = Workload::from_pairs(kept.chain(over.iter().copied()))
         .map_err(|error| error.to_string())?;
-    supported(&work)?;
-    Ok(Asked { name: name.unwrap_or_else(|| work.literal()), work })
+    let typed = pairs.iter().map(|(key, _)| key.as_str()).chain(over.iter().map(|(key, _)| *key));
+    let says_access = typed.into_iter().any(|key| key == "access");
+    Ok(Asked { name: name.unwrap_or_else(|| work.literal()), work, says_access })
 }
 
-/// What this build's engines can do.
-fn supported(work: &Workload) -> Result<(), String> {
-    let refused = [
-        (work.depth != 1, "depth above 1"),
-        (work.access == Access::Direct, "access=direct"),
-        (work.fsync_every != 0, "fsync_every"),
-        (work.rate != 0.0, "rate"),
-    ];
-    match refused.into_iter().find(|(asked, _)| *asked) {
-        Some((_, what)) => Err(WorkloadError::NotYet(what.to_owned()).to_string()),
-        None => Ok(()),
+/// What no map tells: it can be measured, not predicted.
+fn predictable(work: &Workload) -> Result<(), String> {
+    if work.rate == 0.0 {
+        return Ok(());
     }
+    Err("rate cannot be predicted: a map says what requests get that follow each other as fast as \
+         they can; leave the key out, or measure it with `ioscape measure`"
+        .to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn flags(key: &str, value: &str) -> WorkloadArgs {
@@ -220,8 +261,10 @@ mod tests {
 
     #[test]
     fn what_this_build_cannot_do_is_said() {
-        let error = read(Some("depth=4"), &flags("seq_frac", "0")).unwrap_err();
-        assert!(error.to_string().contains("depth above 1 is not supported"), "{error}");
+        let texts = ["rate=400".to_owned()];
+        let error = read_all(&texts, &flags("seq_frac", "0")).unwrap_err();
+        assert!(error.to_string().contains("rate cannot be predicted"), "{error}");
+        assert_eq!(read(Some("depth=4"), &flags("seq_frac", "0")).unwrap().depth, 4);
         let error = read(Some("oltpp"), &flags("seq_frac", "0")).unwrap_err();
         assert!(error.to_string().contains("one of compile"), "{error}");
     }

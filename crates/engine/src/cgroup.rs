@@ -94,6 +94,19 @@ impl Group {
         self.upwards().filter_map(of_group).min_by(f64::total_cmp)
     }
 
+    /// Seconds for which a quota, here or above, has held its processes back since it was made, all
+    /// processors together.
+    pub(crate) fn held_back_s(&self) -> Option<f64> {
+        let of_group = |path: &Path| {
+            let statistics = fs::read_to_string(path.join("cpu.stat")).ok()?;
+            match self.version {
+                Version::One => Some(keyed(&statistics, "throttled_time")? as f64 * 1e-9),
+                Version::Two => Some(keyed(&statistics, "throttled_usec")? as f64 * 1e-6),
+            }
+        };
+        self.upwards().filter_map(of_group).max_by(f64::total_cmp)
+    }
+
     /// I/O throttles, as the kernel prints them.
     pub(crate) fn io_limits(&self) -> Vec<String> {
         const ONE: &[&str] = &[
@@ -189,6 +202,8 @@ mod tests {
             ("a/memory.current", "300000\n"),
             ("a/memory.stat", "anon 50000\nfile 250000\nshmem 1000\n"),
             ("a/cpu.max", "150000 100000\n"),
+            ("a/cpu.stat", "nr_throttled 8\nthrottled_usec 2500000\n"),
+            ("a/b/cpu.stat", "nr_throttled 0\nthrottled_usec 0\n"),
             ("a/b/memory.max", "max\n"),
             ("a/b/memory.high", "2000000\n"),
             ("a/b/cpu.max", "max 100000\n"),
@@ -199,6 +214,7 @@ mod tests {
         assert_eq!(group.memory_limit_bytes(), Some(1_000_000));
         assert_eq!(group.memory_to_be_had_bytes(), Some(1_000_000 - (300_000 - 249_000)));
         assert_eq!(group.cpu_limit(), Some(1.5));
+        assert_eq!(group.held_back_s(), Some(2.5));
         let io = find("blkio", "0::/a/b\n", &mounts).unwrap().io_limits();
         assert_eq!(io, ["io.max 8:0 rbps=1048576 wbps=max riops=max wiops=max"]);
     }

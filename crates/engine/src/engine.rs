@@ -1,35 +1,143 @@
-//! What makes requests happen, one per worker. An engine is given requests and hands them back
-//! done, with their response times.
+//! What makes requests happen, one per worker. An engine draws or is given requests, makes them, and
+//! enters them into the worker's tally with their times.
 
-use crate::error::Result;
-use crate::request::Op;
-use crate::rig::Class;
+use std::io;
+use std::path::Path;
 
+use crate::error::{Error, Result};
+use crate::request::{Op, Stream};
+use crate::tally::Tally;
+
+mod buffers;
 pub mod null;
 pub mod psync;
+pub mod uring;
 
 /// A request that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Direction and kind.
-    pub class: Class,
-    /// Bytes.
-    pub length: u64,
-    /// Response time, nanoseconds.
-    pub time_ns: u64,
+    /// What it was.
+    pub op: Op,
+    /// When it was submitted, by the worker's stopwatch.
+    pub began_ns: u64,
+    /// When it ended.
+    pub ended_ns: u64,
 }
 
 /// One worker's way to make requests happen.
-pub trait Engine: Send {
-    /// Takes as many of `ops` as it can have in flight and says how many that were.
+pub enum Engine {
+    /// Each request is done before the next one begins.
+    OneByOne(Box<dyn OneByOne>),
+    /// Many at a time.
+    InFlight(Box<dyn InFlight>),
+}
+
+/// Makes requests one after the other. Engines have the loop themselves, so that drawing a request,
+/// making it and entering it stay in the processor's registers.
+pub trait OneByOne: Send {
+    /// Makes `count` requests of the stream.
     ///
     /// # Errors
-    /// The first request that failed.
+    /// The first request that failed in a way that is no result.
+    fn make(&mut self, count: usize, stream: &mut Stream, tally: &mut Tally) -> Result<()>;
+
+    /// Makes one request that was to begin at its `due_ns`.
+    ///
+    /// # Errors
+    /// When it failed in a way that is no result.
+    fn make_one(&mut self, op: &Op, tally: &mut Tally) -> Result<()>;
+}
+
+/// How long [`InFlight::reap`] may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Until a request is done.
+    ForOne,
+    /// The same, but not longer than to this time by the worker's stopwatch.
+    Until(u64),
+}
+
+/// Keeps many requests in flight.
+pub trait InFlight: Send {
+    /// Most of them.
+    fn slots(&self) -> usize;
+
+    /// Takes as many of `ops` as slots are free and says how many that were.
+    ///
+    /// # Errors
+    /// The first request that failed in a way that is no result.
     fn submit(&mut self, ops: &[Op]) -> Result<usize>;
 
-    /// Hands over what is done, at least `min` requests where so many are in flight.
+    /// Enters what is done, or failed, and says how many that were.
     ///
     /// # Errors
-    /// The first request that failed.
-    fn reap(&mut self, min: usize, done: &mut Vec<Done>) -> Result<()>;
+    /// The first request that failed in a way that is no result.
+    fn reap(&mut self, wait: Wait, tally: &mut Tally) -> Result<usize>;
+}
+
+/// What an engine does apart from the requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Duties {
+    /// Writes between two fdatasyncs; 0 is never.
+    pub fsync_every: u32,
+}
+
+/// Counts writes, to say when an fdatasync is due. The write that it follows lasts until that is
+/// done, as it does for an application that waits for its data to be safe.
+#[derive(Clone, Copy, Debug)]
+struct SyncDue {
+    every: u32,
+    left: u32,
+}
+
+impl SyncDue {
+    fn new(duties: Duties) -> Self {
+        Self { every: duties.fsync_every, left: duties.fsync_every }
+    }
+
+    /// After every write.
+    #[inline]
+    fn after_write(&mut self) -> bool {
+        if self.every == 0 {
+            return false;
+        }
+        self.left -= 1;
+        let due = self.left == 0;
+        if due {
+            self.left = self.every;
+        }
+        due
+    }
+}
+
+#[cold]
+pub(crate) fn failed(op: &Op, path: &Path, source: io::Error) -> Error {
+    Error::Request {
+        direction: if op.class.is_read() { "read" } else { "write" },
+        offset: op.offset,
+        length: op.length,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cold]
+fn short(moved: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, format!("only {moved} bytes were moved"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_fdatasync_is_due_after_every_so_many_writes() {
+        let due = |every: u32| -> Vec<bool> {
+            let mut due = SyncDue::new(Duties { fsync_every: every });
+            (0..6).map(|_| due.after_write()).collect()
+        };
+        assert_eq!(due(0), [false; 6]);
+        assert_eq!(due(1), [true; 6]);
+        assert_eq!(due(3), [false, false, true, false, false, true]);
+    }
 }

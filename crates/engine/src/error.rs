@@ -34,6 +34,21 @@ pub enum Error {
         /// What the kernel said, or that the transfer was short.
         source: io::Error,
     },
+    /// Nothing succeeds any more.
+    #[error(
+        "no request to {path} succeeds any more: {count} failed in a row, the first at offset \
+         {offset}: {text}; look at the kernel's log (dmesg)"
+    )]
+    Failing {
+        /// The target.
+        path: PathBuf,
+        /// Requests that failed since one succeeded.
+        count: u64,
+        /// Where the first of them was, bytes.
+        offset: u64,
+        /// What was said about it.
+        text: String,
+    },
     /// There is not enough room for what the workload touches.
     #[error(
         "{path} has {free_bytes} bytes free and at most half of that is used; {wanted_bytes} are \

@@ -1,27 +1,41 @@
-//! A directory on a real kernel, as a rig: lays out test files, brings the page cache into the
-//! state a workload asks for, runs one worker thread per process and reads the kernel's counters
-//! window by window.
+//! A directory or block device on a real kernel, as a rig: lays out test files, brings the page
+//! cache into the state a workload asks for, runs one worker thread per process and reads the
+//! kernel's counters window by window.
 
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ioscape_model::units::MIB;
-use ioscape_model::{Hints, Host, Layout, Spent, Workload};
+use ioscape_model::{Access, Hints, Host, Layout, Spent, Warning, Workload};
 
-use crate::cachestat::resident;
-use crate::clock::Clock;
+use crate::clock::{Clock, Stopwatch};
 use crate::counters::{Counters, ProcessIo, ProcessorTicks, Swapped};
-use crate::engine::{Engine, null::Null, psync::Psync};
 use crate::error::{Error, Result};
+use crate::failures;
 use crate::files::{OpenAccess, TestFiles};
+use crate::harness;
+use crate::placement::Placement;
 use crate::request::Stream;
 use crate::rig::{ClassCount, Finished, Prepared, Rig, Window};
 use crate::run_id::RunId;
-use crate::target::Directory;
-use crate::worker::{Responses, Shared, Worker, histogram};
+use crate::schedule::Schedule;
+use crate::tally::Together;
+use crate::target::Ground;
+use crate::worker::{Shared, Task, Worker};
+use engines::{Equipment, Seat};
+use look::{Looked, resident_bytes};
+use verified::Ledgers;
+use watch::Watch;
 
+mod direct;
+mod engines;
+mod look;
 mod prepare;
+mod verified;
+mod watch;
+
+pub use engines::EngineKind;
 
 /// Laid out first, to learn how fast that is.
 const PROBE_BYTES: u64 = 64 * MIB;
@@ -31,26 +45,21 @@ const CACHE_OF_LIMIT: f64 = 0.97;
 /// kernel has just brought in for it.
 const AHEAD_SKIP_READ_AHEADS: u64 = 2;
 const AHEAD_SKIP_MIN_BYTES: u64 = MIB;
-const AHEAD_BYTES: u64 = 4 * MIB;
-/// Looking at the page cache may cost this share of the time.
-const LOOK_SHARE: f64 = 0.01;
+/// So many requests that failed in a window, and none that was done: the target is gone.
+const FAILING_MIN: u64 = 10;
 
-/// What makes the requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EngineKind {
-    /// pread and pwrite.
-    #[default]
-    Psync,
-    /// Nothing: the harness alone.
-    Null,
-}
-
-/// A directory to run workloads in.
+/// A directory or block device to run workloads on.
 pub struct FileRig {
     clock: Clock,
-    directory: Arc<Directory>,
+    ground: Ground,
     files: TestFiles,
     engine: EngineKind,
+    /// What that came to for the latest workload.
+    engine_name: &'static str,
+    placement: Placement,
+    harness_s_per_op: Option<f64>,
+    /// Of the device's sectors.
+    sector_bytes: Option<u64>,
     interrupt: Arc<AtomicBool>,
     counters: Counters,
     hints: Hints,
@@ -66,6 +75,7 @@ pub struct FileRig {
     /// Of that, what was not dirty already, window by window.
     dirtied_bytes: u64,
     running: Option<Running>,
+    ledgers: Option<Ledgers>,
 }
 
 /// The workload that is running.
@@ -75,9 +85,25 @@ struct Running {
     workers: Vec<Worker>,
     /// One descriptor per file in use, for looking at the page cache.
     files: Vec<File>,
+    /// Those of the workers, until they are done.
+    _held: Vec<Arc<File>>,
     before: Reading,
+    /// As it was when the workers began.
+    at_start: Reading,
+    /// Resident then, where that tells whether access is direct.
+    resident_at_start_bytes: Option<u64>,
+    warnings: Vec<Warning>,
+    watch: Watch,
     next_ns: u64,
     looked: Looked,
+}
+
+/// The workers, before they begin.
+struct Crew {
+    watch: Stopwatch,
+    members: Vec<Task>,
+    files: Vec<Arc<File>>,
+    warnings: Vec<Warning>,
 }
 
 /// Everything that is read at the end of a window.
@@ -85,35 +111,30 @@ struct Running {
 struct Reading {
     at_ns: u64,
     classes: [ClassCount; 4],
+    failed_ops: u64,
     io: Option<ProcessIo>,
     ticks: Option<ProcessorTicks>,
     cpu_s: f64,
 }
 
-/// What the page cache looked like lately.
-#[derive(Clone, Copy, Debug, Default)]
-struct Looked {
-    hit_fraction: Option<f64>,
-    resident_bytes: Option<u64>,
-    next_ns: u64,
-}
-
 impl FileRig {
-    /// A rig in `directory`. Nothing is written yet.
+    /// A rig on `ground`. Nothing is written yet.
     ///
     /// # Errors
     /// When the filesystem does not say how much room it has.
     pub fn new(
-        directory: Directory,
+        ground: impl Into<Ground>,
         run: RunId,
         host: &Host,
         clock: Clock,
         interrupt: Arc<AtomicBool>,
     ) -> Result<Self> {
-        let directory = Arc::new(directory);
+        let ground = ground.into();
         raise_descriptor_limit();
-        let files = TestFiles::new(Arc::clone(&directory), run, Arc::clone(&interrupt))?;
-        let read_ahead_bytes = directory.describe().read_ahead_bytes.unwrap_or(0);
+        let files = TestFiles::new(ground.clone(), run, Arc::clone(&interrupt))?;
+        let described = ground.describe();
+        let read_ahead_bytes = described.read_ahead_bytes.unwrap_or(0);
+        let sector_bytes = described.sector_bytes;
         let ahead_skip_bytes =
             (read_ahead_bytes * AHEAD_SKIP_READ_AHEADS).max(AHEAD_SKIP_MIN_BYTES);
         let memory_bytes = match host.memory_limit_bytes {
@@ -126,16 +147,20 @@ impl FileRig {
         let hints = Hints {
             read_cache_bytes: Some(memory_bytes),
             write_cache_bytes: Some((dirty_bytes as f64).min(memory_bytes)),
-            counters: directory.counters_trusted(),
-            in_memory: directory.is_memory(),
+            counters: ground.counters_trusted(),
+            in_memory: ground.is_memory(),
             room_bytes: files.room_bytes(),
             layout_bytes_per_s: None,
         };
         Ok(Self {
             clock,
-            directory,
+            ground,
             files,
             engine: EngineKind::default(),
+            engine_name: EngineKind::default().name(),
+            placement: Placement::default(),
+            harness_s_per_op: host.harness_s_per_op,
+            sector_bytes,
             interrupt,
             counters: Counters::open(),
             hints,
@@ -147,6 +172,7 @@ impl FileRig {
             workload_written_bytes: 0,
             dirtied_bytes: 0,
             running: None,
+            ledgers: None,
         })
     }
 
@@ -170,6 +196,14 @@ impl FileRig {
     #[must_use]
     pub fn with_engine(mut self, engine: EngineKind) -> Self {
         self.engine = engine;
+        self.engine_name = engine.name();
+        self
+    }
+
+    /// The same with workers elsewhere.
+    #[must_use]
+    pub fn with_placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
         self
     }
 
@@ -181,19 +215,49 @@ impl FileRig {
         self.hints.read_cache_bytes.map_or(u64::MAX, |bytes| bytes as u64)
     }
 
-    fn engine_for(&self, stream: &Stream, number: usize, seed: u64) -> Result<Box<dyn Engine>> {
-        match self.engine {
-            EngineKind::Null => Ok(Box::new(Null::default())),
-            EngineKind::Psync => {
-                let file = self.files.open_again(number, OpenAccess::Buffered)?;
-                let path = self.files.path(number);
-                Ok(Box::new(Psync::new(file, path, stream.length_max(), seed)))
+    /// What each process of the workload has to do, and with what.
+    fn crew(&self, work: &Workload, seed: u64) -> Result<Crew> {
+        let watch = Stopwatch::calibrated();
+        let cpus = self.placement.cpus();
+        let mut crew = Crew { watch, members: Vec::new(), files: Vec::new(), warnings: Vec::new() };
+        for worker in 0..work.process_num {
+            let (file, base) = place(work, worker);
+            let stream = Stream::new(work, worker, base, seed);
+            let seat = Seat { file, seed: seed ^ u64::from(worker), watch };
+            let Equipment { engine, file, warning } = self.engine_for(&stream, work, &seat)?;
+            let schedule = Schedule::new(work, worker, seed);
+            let cpu = cpus.get(worker as usize % cpus.len().max(1)).copied();
+            crew.members.push(Task { stream, engine, schedule, watch, cpu });
+            crew.files.extend(file);
+            if worker == 0 {
+                crew.warnings.extend(warning);
             }
+        }
+        Ok(crew)
+    }
+
+    /// What was seen of the page cache and storage since the workers began, where that tells
+    /// whether their access was direct.
+    fn seen(&self, running: &Running, now: &Reading) -> direct::Seen {
+        let resident_before = running.resident_at_start_bytes;
+        let resident_now =
+            resident_before.and_then(|_| resident_bytes(&running.work, &running.files));
+        let io_known = self.hints.counters;
+        direct::Seen {
+            read_bytes: now.read_bytes() - running.at_start.read_bytes(),
+            written_bytes: now.written_bytes() - running.at_start.written_bytes(),
+            resident_grown_bytes: resident_before
+                .zip(resident_now)
+                .map(|(before, now)| now.saturating_sub(before)),
+            delivered_bytes: io_known
+                .then(|| direct::Seen::delivered(running.at_start.io, now.io))
+                .flatten(),
         }
     }
 
     fn reading(&self, workers: &[Worker]) -> Reading {
         let mut classes = [ClassCount::default(); 4];
+        let failed_ops = workers.iter().map(|worker| worker.published.failed_ops()).sum();
         for worker in workers {
             for (sum, class) in classes.iter_mut().zip(worker.published.counts()) {
                 sum.ops += class.ops;
@@ -204,66 +268,39 @@ impl FileRig {
         Reading {
             at_ns: self.clock.now_ns(),
             classes,
+            failed_ops,
             io: self.counters.process_io(),
             ticks: self.counters.processor_ticks(),
             cpu_s: self.counters.cpu_s(),
         }
     }
 
-    /// How much of the data is resident, and what share of the requests will find theirs.
-    ///
-    /// Random requests are spread evenly: the resident share is their hit fraction. A sequential
-    /// stream meets what lies ahead of it, beyond what read-ahead has just brought in.
-    fn look(&self, running: &Running) -> Looked {
-        // On an overlay or a network filesystem the file we hold may have no pages of its own.
-        if !self.hints.counters && !self.hints.in_memory {
-            return Looked { next_ns: u64::MAX, ..Looked::default() };
-        }
-        let began_ns = self.clock.now_ns();
-        let share = running.work.share_bytes();
-        let (mut resident_bytes, mut ahead_sum) = (0, 0.0);
-        for (index, worker) in running.workers.iter().enumerate() {
-            let (file, base) = running.place(index);
-            let Some(cached) = resident(file, base..base + share) else {
-                return Looked { next_ns: u64::MAX, ..Looked::default() };
-            };
-            resident_bytes += cached.resident_bytes;
-            let from = worker.published.position() + self.ahead_skip_bytes;
-            ahead_sum += ahead(file, from, base + share)
-                .unwrap_or(cached.resident_bytes as f64 / share as f64);
-        }
-        let workers = running.workers.len() as f64;
-        let even = resident_bytes as f64 / (share as f64 * workers);
-        // Runs of requests begin at random places: only a stream that is nearly all sequential
-        // stays long enough in one place to meet what lies ahead.
-        let stream = running.work.seq_frac.powi(8);
-        let hit = even * (1.0 - stream) + ahead_sum / workers * stream;
-        let cost_ns = self.clock.now_ns() - began_ns;
-        Looked {
-            hit_fraction: Some(hit.min(1.0)),
-            resident_bytes: Some(resident_bytes),
-            next_ns: began_ns + (cost_ns as f64 / LOOK_SHARE) as u64,
-        }
-    }
-
-    fn stop(&mut self) -> Result<Option<(Running, Responses)>> {
+    fn stop(&mut self) -> Result<Option<(Running, Together)>> {
         let Some(mut running) = self.running.take() else { return Ok(None) };
         running.shared.stop();
-        let mut responses: Responses = std::array::from_fn(|_| histogram());
+        let mut times = Together::new();
         let mut failed = None;
         for worker in running.workers.drain(..) {
             let written = worker.published.counts()[2..].iter().map(|c| c.bytes).sum::<u64>();
             self.workload_written_bytes += written;
             match worker.join() {
-                Ok(theirs) => {
-                    for (sum, one) in responses.iter_mut().zip(theirs) {
-                        sum.add(one).expect("all histograms have the same bounds");
-                    }
-                }
+                Ok(theirs) => times.add(&theirs),
                 Err(error) => failed = Some(error),
             }
         }
-        failed.map_or(Ok(Some((running, responses))), Err)
+        failed.map_or(Ok(Some((running, times))), Err)
+    }
+
+    /// Ends a visit in which nothing succeeds any more.
+    fn give_up(&mut self, count: u64) -> Result<()> {
+        let Some((_, times)) = self.stop()? else { return Ok(()) };
+        let first = times.failures.first();
+        Err(Error::Failing {
+            path: self.ground.path().to_owned(),
+            count,
+            offset: first.map_or(0, |first| first.first_offset),
+            text: first.map_or_else(String::new, |first| first.text.clone()),
+        })
     }
 }
 
@@ -272,6 +309,27 @@ impl Running {
     fn place(&self, worker: usize) -> (&File, u64) {
         let (number, base) = place(&self.work, worker as u32);
         (&self.files[number], base)
+    }
+}
+
+impl Reading {
+    fn read_bytes(&self) -> u64 {
+        self.classes[0].bytes + self.classes[1].bytes
+    }
+
+    fn written_bytes(&self) -> u64 {
+        self.classes[2].bytes + self.classes[3].bytes
+    }
+
+    fn ops(&self) -> u64 {
+        self.classes.iter().map(|class| class.ops).sum()
+    }
+
+    /// Mean response time since the workers began, seconds; nothing done is as long as it gets.
+    fn mean_s(&self) -> f64 {
+        let ops = self.ops();
+        let time_s: f64 = self.classes.iter().map(|class| class.time_s).sum();
+        if ops > 0 { time_s / ops as f64 } else { f64::INFINITY }
     }
 }
 
@@ -301,22 +359,9 @@ fn shares(work: &Workload) -> Vec<(usize, u64)> {
     }
 }
 
-/// Resident share of what a stream is about to reach from `from` on; its share ends at `end`.
-fn ahead(file: &File, from: u64, end: u64) -> Option<f64> {
-    let to = (from + AHEAD_BYTES).min(end);
-    if to < from + AHEAD_BYTES / 4 {
-        return None;
-    }
-    let cached = resident(file, from..to)?;
-    Some(cached.resident_bytes as f64 / (to - from) as f64)
-}
-
 impl Rig for FileRig {
     fn engine(&self) -> &'static str {
-        match self.engine {
-            EngineKind::Psync => "psync",
-            EngineKind::Null => "null",
-        }
+        self.engine_name
     }
 
     fn hints(&self) -> Hints {
@@ -328,6 +373,14 @@ impl Rig for FileRig {
     }
 
     fn prepare(&mut self, work: &Workload) -> Result<Prepared> {
+        let work = &self.on_ground(work)?;
+        self.engine_name = self.engine.resolved(work)?.name();
+        if work.access == Access::Direct && self.ground.is_memory() {
+            let text = "access=direct: files live in memory here, there is nothing to go to \
+                        directly; leave the key out or name a directory on a disk";
+            return Err(Error::Refused(text.to_owned()));
+        }
+        self.check_verifiable(work)?;
         let shares = shares(work);
         let mut prepared = Prepared::default();
         let mut since_s = self.clock.now_s();
@@ -340,6 +393,10 @@ impl Rig for FileRig {
         let mut spent_s = Spent::default();
         for (number, length) in &shares {
             self.lay_out(*number, *length)?;
+        }
+        if work.access == Access::Direct {
+            let file = self.files.open_again(shares[0].0, OpenAccess::Buffered)?;
+            direct::check(work, &file, self.sector_bytes)?;
         }
         spent_s.layout = lap(&self.clock);
         prepared.warnings.extend(self.swapping());
@@ -355,33 +412,46 @@ impl Rig for FileRig {
     }
 
     fn start(&mut self, work: &Workload, seed: u64) -> Result<()> {
+        let work = &self.on_ground(work)?;
         let shared = Shared::new();
         let mut files = Vec::new();
         for (number, _) in shares(work) {
             files.push(self.files.open_again(number, OpenAccess::Buffered)?);
         }
-        let mut ready = Vec::new();
-        for worker in 0..work.process_num {
-            let (number, base) = place(work, worker);
-            let stream = Stream::new(work, worker, base, seed);
-            let engine = self.engine_for(&stream, number, seed ^ u64::from(worker))?;
-            ready.push((stream, engine));
-        }
+        self.open_ledgers();
+        let Crew { watch, members, files: held, warnings } = self.crew(work, seed)?;
         let gate = shared.hold();
         let mut workers = Vec::new();
-        for (stream, engine) in ready {
-            let spawned = Worker::spawn(Arc::clone(&shared), stream, engine);
+        for task in members {
+            let spawned = Worker::spawn(Arc::clone(&shared), task);
             workers.push(spawned.map_err(|error| {
                 shared.stop();
-                Error::path("start a thread for", self.directory.path(), error)
+                Error::path("start a thread for", self.ground.path(), error)
             })?);
         }
+        let watched = Watch::begin(&files, self.ground.device().is_some());
+        let at_start = self.reading(&workers);
+        let resident_at_start_bytes = match work.access {
+            Access::Direct => resident_bytes(work, &files),
+            Access::Buffered => None,
+        };
+        shared.begin_schedules(&watch);
         drop(gate);
         let before = self.reading(&workers);
-        let work = work.clone();
-        let looked = Looked::default();
-        let next_ns = before.at_ns;
-        self.running = Some(Running { work, shared, workers, files, before, next_ns, looked });
+        self.running = Some(Running {
+            work: work.clone(),
+            shared,
+            workers,
+            files,
+            _held: held,
+            before,
+            at_start,
+            resident_at_start_bytes,
+            warnings,
+            watch: watched,
+            next_ns: before.at_ns,
+            looked: Looked::default(),
+        });
         Ok(())
     }
 
@@ -404,13 +474,17 @@ impl Rig for FileRig {
         if failed {
             self.stop()?; // brings the worker's error out
         }
+        let failed_ops = now.failed_ops.saturating_sub(before.failed_ops);
+        if failed_ops >= FAILING_MIN && now.ops() == before.ops() {
+            self.give_up(failed_ops)?;
+        }
         let dirty = self.counters.dirty();
         let io = before.io.zip(now.io).filter(|_| self.hints.counters);
         if let Some((then, now_io)) = io {
             // The kernel counts whole folios: no more was dirtied than was written.
-            let written = |reading: &Reading| reading.classes[2].bytes + reading.classes[3].bytes;
             let dirtied = now_io.dirtied_bytes.saturating_sub(then.dirtied_bytes);
-            self.dirtied_bytes += dirtied.min(written(&now).saturating_sub(written(&before)));
+            let written = now.written_bytes().saturating_sub(before.written_bytes());
+            self.dirtied_bytes += dirtied.min(written);
         }
         Ok(Window {
             length_s: (now.at_ns - before.at_ns) as f64 * 1e-9,
@@ -445,22 +519,33 @@ impl Rig for FileRig {
     }
 
     fn finish(&mut self, sync: bool) -> Result<Finished> {
-        let Some((running, response_ns)) = self.stop()? else {
-            return Ok(Finished {
-                response_ns: std::array::from_fn(|_| histogram()),
-                sync_s: None,
-            });
+        let now = self.running.as_ref().map(|running| self.reading(&running.workers));
+        let Some((mut running, times)) = self.stop()? else {
+            return Ok(self.finished(Together::new(), vec![], None));
         };
-        let mut sync_s = None;
-        if sync && !self.directory.is_memory() && self.engine != EngineKind::Null {
-            let began_s = self.clock.now_s();
-            for file in &running.files {
-                rustix::fs::fdatasync(file)
-                    .map_err(|error| Error::path("fdatasync", self.directory.path(), error))?;
+        let mut warnings = std::mem::take(&mut running.warnings);
+        if let Some(now) = now {
+            if running.work.access == Access::Direct && self.engine != EngineKind::Null {
+                warnings.extend(self.seen(&running, &now).doubt());
             }
-            sync_s = Some(self.clock.now_s() - began_s);
+            warnings.extend(harness::doubt(self.harness_s_per_op, now.mean_s()));
+            let length_s = (now.at_ns - running.at_start.at_ns) as f64 * 1e-9;
+            warnings.extend(running.watch.doubts(&running.files, &running.work, length_s));
         }
-        Ok(Finished { response_ns, sync_s })
+        let mut sync_s = None;
+        if sync && !self.ground.is_memory() && self.engine != EngineKind::Null {
+            let began_s = self.clock.now_s();
+            match running.files.iter().try_for_each(rustix::fs::fdatasync) {
+                Ok(()) => sync_s = Some(self.clock.now_s() - began_s),
+                Err(error) if failures::kind(&error.into()).is_some() => {
+                    warnings.push(verified::not_durable(error));
+                }
+                Err(error) => {
+                    return Err(Error::path("fdatasync", self.ground.path(), error));
+                }
+            }
+        }
+        Ok(self.finished(times, warnings, sync_s))
     }
 
     /// What reaches storage: pages count once for every time they were made dirty, however often

@@ -2,6 +2,9 @@
 //!
 //! They are called `.ioscape-<run>-N`, created anew (never opened) with mode 0600 and held under
 //! flock(2), by which a live run's files are told from what a killed run left behind.
+//!
+//! A block device is the one file there is on it: it is neither made nor removed, and laid out
+//! only where it may be written.
 
 mod layout;
 mod leftovers;
@@ -18,21 +21,22 @@ use rustix::io::Errno;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::run_id::RunId;
-use crate::target::Directory;
+use crate::target::{Directory, Ground};
+use crate::verify::Tag;
 use layout::Pattern;
 pub use leftovers::{Leftover, Removed, leftovers, remove_leftovers};
 
 /// Files are written, and their room is counted, in blocks of this size.
 pub const BLOCK_BYTES: u64 = 4096;
 
-/// The files of one run in one directory. Dropping it removes them.
+/// The files of one run on one ground. Dropping it removes them.
 #[derive(Debug)]
 pub struct TestFiles {
-    directory: Arc<Directory>,
+    ground: Ground,
     run: RunId,
     interrupt: Arc<AtomicBool>,
     pattern: Pattern,
-    free_at_start_bytes: u64,
+    room_bytes: u64,
     files: Vec<Option<TestFile>>,
     written_bytes: u64,
 }
@@ -50,29 +54,29 @@ impl TestFiles {
     ///
     /// # Errors
     /// When the filesystem does not say how much room it has.
-    pub fn new(directory: Arc<Directory>, run: RunId, interrupt: Arc<AtomicBool>) -> Result<Self> {
-        let free_at_start_bytes = directory.free_bytes()?;
+    pub fn new(ground: impl Into<Ground>, run: RunId, interrupt: Arc<AtomicBool>) -> Result<Self> {
+        let ground = ground.into();
+        let room_bytes = ground.room_bytes()?;
         let pattern = Pattern::of(&run);
         let files = Vec::new();
-        Ok(Self {
-            directory,
-            run,
-            interrupt,
-            pattern,
-            free_at_start_bytes,
-            files,
-            written_bytes: 0,
-        })
+        Ok(Self { ground, run, interrupt, pattern, room_bytes, files, written_bytes: 0 })
+    }
+
+    /// The same with blocks that can be recognised when they are read.
+    pub(crate) fn stamp_with(&mut self, tag: Tag) {
+        assert!(self.files.is_empty(), "what is laid out already has no stamps");
+        self.pattern.tag = Some(tag);
     }
 
     /// Where they are.
-    pub fn directory(&self) -> &Directory {
-        &self.directory
+    pub fn ground(&self) -> &Ground {
+        &self.ground
     }
 
-    /// Most bytes that all files together may have: half of what was free at the start.
+    /// Most bytes that all files together may have: half of what was free at the start, or all of
+    /// a device.
     pub fn room_bytes(&self) -> u64 {
-        self.free_at_start_bytes / 2
+        self.room_bytes
     }
 
     /// Bytes that all files have now.
@@ -105,12 +109,8 @@ impl TestFiles {
     pub fn get(&mut self, number: usize, length_min: u64) -> Result<&File> {
         let wanted = length_min.next_multiple_of(BLOCK_BYTES);
         let total = self.total_bytes() + wanted.saturating_sub(self.length(number));
-        if total > self.room_bytes() {
-            return Err(Error::NoRoom {
-                path: self.directory.path().to_owned(),
-                free_bytes: self.free_at_start_bytes,
-                wanted_bytes: total,
-            });
+        if total > self.room_bytes {
+            return Err(self.no_room(total));
         }
         if self.files.len() <= number {
             self.files.resize_with(number + 1, || None);
@@ -118,11 +118,21 @@ impl TestFiles {
         let slot = &mut self.files[number];
         let test_file = match slot {
             Some(file) => file,
-            None => slot.insert(create(&self.directory, &self.run, number)?),
+            None => slot.insert(match &self.ground {
+                Ground::Directory(directory) => create(directory, &self.run, number)?,
+                Ground::Device(device) => {
+                    let file = device.open_again(OFlags::empty())?;
+                    TestFile { file, number, length: 0 }
+                }
+            }),
         };
+        if self.ground.device().is_some_and(|device| !device.is_writable()) {
+            // Whatever is on it is what is read.
+            test_file.length = test_file.length.max(wanted);
+        }
         if test_file.length < wanted {
             let grow = layout::Grow {
-                directory: &self.directory,
+                ground: &self.ground,
                 pattern: &self.pattern,
                 interrupt: &self.interrupt,
             };
@@ -147,8 +157,11 @@ impl TestFiles {
             OpenAccess::Buffered => OFlags::empty(),
             OpenAccess::Direct => OFlags::DIRECT,
         };
-        let opened = open(&self.directory, &self.run.file_name(number), extra)
-            .map_err(|error| Error::path("open", &path, error))?;
+        let opened = match &self.ground {
+            Ground::Device(device) => return device.open_again(extra),
+            Ground::Directory(directory) => open(directory, &self.run.file_name(number), extra)
+                .map_err(|error| Error::path("open", &path, error))?,
+        };
         let same = rustix::fs::fstat(&opened)
             .and_then(|opened| Ok(is_same(&opened, &rustix::fs::fstat(&test_file.file)?)))
             .map_err(|error| Error::path("look at", &path, error))?;
@@ -163,7 +176,26 @@ impl TestFiles {
 
     /// Path of file `number`, for messages.
     pub fn path(&self, number: usize) -> PathBuf {
-        self.directory.path().join(self.run.file_name(number))
+        match &self.ground {
+            Ground::Directory(directory) => directory.path().join(self.run.file_name(number)),
+            Ground::Device(device) => device.path().to_owned(),
+        }
+    }
+
+    fn no_room(&self, wanted_bytes: u64) -> Error {
+        let path = self.ground.path();
+        match &self.ground {
+            Ground::Directory(_) => {
+                let free_bytes = self.room_bytes * 2;
+                Error::NoRoom { path: path.to_owned(), free_bytes, wanted_bytes }
+            }
+            Ground::Device(_) => Error::Refused(format!(
+                "{} holds {} bytes, but {wanted_bytes} are needed: lower unique_bytes or \
+                 --unique-max",
+                path.display(),
+                self.room_bytes
+            )),
+        }
     }
 }
 
@@ -178,9 +210,10 @@ pub enum OpenAccess {
 
 impl Drop for TestFiles {
     fn drop(&mut self) {
+        let Ground::Directory(directory) = &self.ground else { return };
         for test_file in self.files.iter().flatten() {
             let name = self.run.file_name(test_file.number);
-            remove(&self.directory, &name, &test_file.file).ok();
+            remove(directory, &name, &test_file.file).ok();
         }
     }
 }

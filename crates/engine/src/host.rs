@@ -1,8 +1,12 @@
 //! Describes the machine, for the record's header. Everything is read from the kernel without
 //! privilege; what cannot be known is left out. No host name, serial number or user name.
 
+pub mod checkup;
+mod device;
 mod memory;
+mod probe;
 mod processor;
+mod sample;
 
 use std::fs;
 use std::path::Path;
@@ -32,6 +36,8 @@ pub fn describe(clock: &Clock) -> Host {
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .unwrap_or_default(),
         clock_read_s: clock.read_cost_s(),
+        harness_s_per_op: None,
+        placement: None,
         governor: processor::governor(),
         memory_copy_bytes_per_s: memory::copy_bytes_per_s(clock, llc_bytes),
         cgroup_version: memory_group.as_ref().map(|group| match group.version {
@@ -60,6 +66,11 @@ pub fn memory_to_be_had_bytes() -> u64 {
     let machine = memory::meminfo_bytes(&meminfo, "MemAvailable").unwrap_or(0);
     let group = Group::current("memory").and_then(|group| group.memory_to_be_had_bytes());
     group.map_or(machine, |group| group.min(machine))
+}
+
+/// Processors that the calling thread may run on.
+pub fn allowed_cpus() -> Vec<usize> {
+    processor::allowed()
 }
 
 fn distribution() -> String {

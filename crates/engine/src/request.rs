@@ -1,9 +1,9 @@
 //! Requests of a workload, drawn from one seed before anything is timed.
 //!
-//! Every worker has a table of draws (size, direction, sequential or not, place). In the timed
-//! loop a request costs a table look-up and a multiplication. When the table is used up it is
-//! gone through again with the places permuted by a new key, so that no pass repeats the
-//! addresses of another.
+//! Every worker has a table of draws (size, direction, sequential or not). In the timed loop a
+//! request costs a table look-up, a number from the generator and a multiplication. When the
+//! table is used up it is gone through again; places are drawn for every request, so that no pass
+//! repeats the addresses of another.
 
 use ioscape_model::{SeqScope, SizeDist, Workload};
 use rand::{Rng, RngExt, SeedableRng};
@@ -13,8 +13,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::rig::Class;
 
 /// Draws in the tables of all workers together: the realised mean size is within 0.4 % of the
-/// law's (one standard error), and the tables (24 bytes a draw) are made in milliseconds and take
-/// little from a small memory limit.
+/// law's (one standard error), and the tables (8 bytes a draw) are made in milliseconds and take
+/// little from a small memory limit and from the processor's caches.
 const TABLE_DRAWS: usize = 1 << 16;
 const TABLE_DRAWS_MIN: u64 = 1 << 11;
 /// Slow targets never get through a large table, and its sizes bound the buffer.
@@ -29,13 +29,33 @@ pub struct Op {
     pub length: u64,
     /// Direction and kind.
     pub class: Class,
+    /// When it is to begin, by the worker's stopwatch; 0 is at once.
+    pub due_ns: u64,
 }
 
+/// A length with a class in its lowest two bits: the table is read from end to end all the time.
 #[derive(Clone, Copy, Debug)]
-struct Draw {
-    length: u64,
-    place: u64,
-    class: Class,
+struct Draw(u64);
+
+impl Draw {
+    fn new(length: u64, class: Class) -> Self {
+        Self(length << 2 | class as u64)
+    }
+
+    #[inline]
+    fn length(self) -> u64 {
+        self.0 >> 2
+    }
+
+    #[inline]
+    fn class(self) -> Class {
+        match self.0 & 3 {
+            0 => Class::ReadSeq,
+            1 => Class::ReadRand,
+            2 => Class::WriteSeq,
+            _ => Class::WriteRand,
+        }
+    }
 }
 
 /// The address thread of one process (Chen and Patterson 1994, section 5).
@@ -43,13 +63,12 @@ struct Draw {
 pub struct Stream {
     draws: Vec<Draw>,
     next: usize,
-    /// Permutes the places of this pass.
-    key: u64,
     rng: Xoshiro256PlusPlus,
     share: u64,
     /// Where the share begins in its file.
     base: u64,
-    align: u64,
+    /// Power of two that offsets are multiples of.
+    align_shift: u32,
     scope: SeqScope,
     /// Where the previous request ended; by direction (write, read) where the scope says so.
     ended: [u64; 2],
@@ -70,17 +89,16 @@ impl Stream {
             let length = sizes.draw(&mut rng);
             let read = rng.random::<f64>() < work.read_frac;
             let sequential = rng.random::<f64>() < work.seq_frac;
-            Draw { length, place: rng.next_u64(), class: Class::of(read, sequential) }
+            Draw::new(length, Class::of(read, sequential))
         };
         let draws = (0..count).map(draw).collect();
         Self {
             draws,
             next: 0,
-            key: 0,
             rng,
             share,
             base,
-            align: work.align,
+            align_shift: work.align.trailing_zeros(),
             scope: work.seq_scope,
             ended: [0; 2],
         }
@@ -88,44 +106,32 @@ impl Stream {
 
     /// The longest request there will be, bytes.
     pub fn length_max(&self) -> u64 {
-        self.draws.iter().map(|draw| draw.length).max().unwrap_or(0)
+        self.draws.iter().map(|draw| draw.length()).max().unwrap_or(0)
     }
 
     /// Mean length of the requests in the table, bytes.
     pub fn length_mean(&self) -> f64 {
-        self.draws.iter().map(|draw| draw.length as f64).sum::<f64>() / self.draws.len() as f64
+        self.draws.iter().map(|draw| draw.length() as f64).sum::<f64>() / self.draws.len() as f64
     }
 
     /// The next request.
     #[inline]
     pub fn next_op(&mut self) -> Op {
-        if self.next == self.draws.len() {
-            self.next = 0;
-            self.key = self.rng.next_u64();
-        }
         let draw = self.draws[self.next];
-        self.next += 1;
-        let (read, sequential) = match draw.class {
-            Class::ReadSeq => (true, true),
-            Class::ReadRand => (true, false),
-            Class::WriteSeq => (false, true),
-            Class::WriteRand => (false, false),
-        };
+        self.next = if self.next + 1 == self.draws.len() { 0 } else { self.next + 1 };
+        let (length, class) = (draw.length(), draw.class());
         let thread = match self.scope {
             SeqScope::Any => 0,
-            SeqScope::Direction => usize::from(read),
+            SeqScope::Direction => usize::from(class.is_read()),
         };
-        let position = if !sequential {
-            let places = (self.share - draw.length) / self.align + 1;
-            let place = draw.place ^ self.key;
-            ((u128::from(place) * u128::from(places)) >> 64) as u64 * self.align
-        } else if self.ended[thread] + draw.length > self.share {
-            0
-        } else {
-            self.ended[thread]
-        };
-        self.ended[thread] = position + draw.length;
-        Op { offset: self.base + position, length: draw.length, class: draw.class }
+        let places = ((self.share - length) >> self.align_shift) + 1;
+        let place = (u128::from(self.rng.next_u64()) * u128::from(places)) >> 64;
+        let elsewhere = (place as u64) << self.align_shift;
+        let ended = self.ended[thread];
+        let onwards = if ended + length > self.share { 0 } else { ended };
+        let position = if class.is_sequential() { onwards } else { elsewhere };
+        self.ended[thread] = position + length;
+        Op { offset: self.base + position, length, class, due_ns: 0 }
     }
 }
 
@@ -235,7 +241,7 @@ mod tests {
         // Redrawing above zero leaves CV 0.62 of the 1 that a normal law cannot have.
         let stream = stream("unique_bytes=1GiB,size_mean=256k", 3);
         let mean = stream.length_mean();
-        let variance = stream.draws.iter().map(|d| (d.length as f64 - mean).powi(2)).sum::<f64>()
+        let variance = stream.draws.iter().map(|d| (d.length() as f64 - mean).powi(2)).sum::<f64>()
             / stream.draws.len() as f64;
         assert!((variance.sqrt() / mean - 0.62).abs() < 0.02);
     }
@@ -244,7 +250,7 @@ mod tests {
     fn fractions_are_those_asked_for() {
         let stream = stream("read_frac=0.3,seq_frac=0.8", 11);
         let count = |wanted: &[Class]| {
-            stream.draws.iter().filter(|draw| wanted.contains(&draw.class)).count() as f64
+            stream.draws.iter().filter(|draw| wanted.contains(&draw.class())).count() as f64
                 / stream.draws.len() as f64
         };
         assert!((count(&[Class::ReadSeq, Class::ReadRand]) - 0.3).abs() < 0.01);

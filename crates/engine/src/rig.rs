@@ -3,7 +3,7 @@
 //! another; the loop cannot tell them apart.
 
 use hdrhistogram::Histogram;
-use ioscape_model::{Hints, Spent, Warning, Workload};
+use ioscape_model::{Failed, Hints, Spent, Warning, Workload};
 
 use crate::error::Result;
 
@@ -23,6 +23,18 @@ pub enum Class {
 impl Class {
     /// All, in order.
     pub const ALL: [Self; 4] = [Self::ReadSeq, Self::ReadRand, Self::WriteSeq, Self::WriteRand];
+
+    /// Whether it reads.
+    #[inline]
+    pub fn is_read(self) -> bool {
+        matches!(self, Self::ReadSeq | Self::ReadRand)
+    }
+
+    /// Whether it starts where the previous request ended.
+    #[inline]
+    pub fn is_sequential(self) -> bool {
+        matches!(self, Self::ReadSeq | Self::WriteSeq)
+    }
 
     /// The class of a request.
     pub fn of(read: bool, sequential: bool) -> Self {
@@ -97,13 +109,22 @@ pub struct Prepared {
 pub struct Finished {
     /// Response times in nanoseconds by class, since the last [`Rig::mark`].
     pub response_ns: [Histogram<u64>; 4],
+    /// Open loop: nanoseconds from when requests were to begin to their ends, since the last
+    /// [`Rig::mark`].
+    pub latency_ns: Option<Histogram<u64>>,
+    /// Doubts that arose on the way.
+    pub warnings: Vec<Warning>,
     /// Seconds that the final fdatasync of everything took, where one was asked for.
     pub sync_s: Option<f64>,
+    /// Requests that failed since the workers began.
+    pub failed: Vec<Failed>,
+    /// Bytes whose content was checked, where that was asked for.
+    pub verified_bytes: Option<u64>,
 }
 
 /// Something a workload can be run on.
 pub trait Rig {
-    /// `psync`, `null`, `sim`: what makes the requests.
+    /// `psync`, `uring`, `null`, `sim`: what makes the requests of the latest workload.
     fn engine(&self) -> &'static str;
 
     /// What is known beforehand.
@@ -128,7 +149,8 @@ pub trait Rig {
     /// Lets `length_s` pass and says what happened in it.
     ///
     /// # Errors
-    /// When a request failed or the run was interrupted; the workers have been stopped then.
+    /// When none of many requests succeeded any more, one failed in a way that is no result, or the
+    /// run was interrupted; the workers have been stopped then.
     fn window(&mut self, length_s: f64) -> Result<Window>;
 
     /// Forgets the response times so far: the windows begin to count.

@@ -10,19 +10,24 @@
 //! | `spec` | the description: a small TOML file |
 //! | `preset` | the descriptions that come with the tool |
 //! | `law` | expected seconds per request, and from them the throughput |
+//! | `arrivals` | the queue of an open loop |
 //! | `noise` | how one visit departs from the law |
+//! | `trouble` | failures, credit that runs out, decline |
 //! | `device` | the rig: layout, warm-up, windows, counters, histograms |
 
 pub mod law;
 pub mod spec;
 
+mod arrivals;
 mod device;
 mod noise;
 mod preset;
+mod trouble;
 
 pub use device::SimRig;
 pub use law::{Law, Share};
 pub use spec::{Cost, Level, Noise, SimHints, SimSpec, SizeRange, SpecRanges};
+pub use trouble::Trouble;
 
 #[cfg(test)]
 mod tests;

@@ -1,23 +1,30 @@
-//! Where a benchmark may work: opens a directory, or refuses it in one line.
+//! Where a benchmark may work: opens a directory or a block device, or refuses it in one line.
 //!
 //! A [`Directory`] is held open: what is made and removed in it goes by its descriptor, so that
-//! a path that is swapped under the run leads nowhere else.
+//! a path that is swapped under the run leads nowhere else. So is a [`Device`].
 
-mod describe;
+pub(crate) mod describe;
+mod device;
+mod ground;
 pub(crate) mod mounts;
+pub mod signature;
+mod uses;
 
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ioscape_model::warning::{Code, Severity, Warning};
-use rustix::fs::{Access, AtFlags, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
 
 use crate::error::{Error, Result};
 pub use describe::describe;
+pub use device::{Consent, Device, open_device};
+pub use ground::Ground;
 use mounts::Mount;
+pub use uses::Uses;
 
 /// What the kernel makes up: nothing is stored there.
 const PSEUDO: &[&str] = &[
@@ -103,8 +110,9 @@ pub fn open_directory(path: impl AsRef<Path>) -> Result<Directory> {
     };
     let path = fs::canonicalize(given).map_err(refused)?;
     let metadata = fs::metadata(&path).map_err(refused)?;
-    if !metadata.is_dir() {
-        return Err(Error::Refused(not_a_directory(&path, metadata.file_type())));
+    let kind = FileType::from_raw_mode(metadata.mode());
+    if kind != FileType::Directory {
+        return Err(Error::Refused(not_a_directory(&path, kind)));
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let descriptor =
@@ -117,22 +125,35 @@ pub fn open_directory(path: impl AsRef<Path>) -> Result<Directory> {
     Ok(directory)
 }
 
-fn not_a_directory(path: &Path, kind: fs::FileType) -> String {
-    let path = path.display();
-    if kind.is_block_device() {
+/// Whether a path leads to a block device, for choosing how to open it; that looks again.
+pub fn is_block_device(path: impl AsRef<Path>) -> bool {
+    let kind = fs::metadata(path).map(|metadata| FileType::from_raw_mode(metadata.mode()));
+    matches!(kind, Ok(FileType::BlockDevice))
+}
+
+fn not_a_directory(path: &Path, kind: FileType) -> String {
+    let (path, name) = (path.display(), kind_name(kind));
+    if kind == FileType::BlockDevice {
         return format!(
-            "{path} is a block device: one has to be named by --read-only or --destroy {path}; not \
-             supported by this build yet, name a directory"
+            "{path} is {name}: here a directory is needed; `ioscape measure {path}` reads a device, \
+             and with `--destroy {path}` overwrites it"
         );
     }
-    let kind = if kind.is_file() {
-        "a regular file"
-    } else if kind.is_char_device() {
-        "a character device"
-    } else {
-        "not a directory"
-    };
-    format!("{path} is {kind}: name a directory, test files are made in it and removed afterwards")
+    format!("{path} is {name}: name a directory, test files are made in it and removed afterwards")
+}
+
+/// What a path leads to, with an article.
+fn kind_name(kind: FileType) -> &'static str {
+    match kind {
+        FileType::RegularFile => "a regular file",
+        FileType::Directory => "a directory",
+        FileType::BlockDevice => "a block device",
+        FileType::CharacterDevice => "a character device",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::Symlink => "a symbolic link",
+        FileType::Unknown => "nothing that can be measured",
+    }
 }
 
 impl Directory {
@@ -231,6 +252,13 @@ impl Directory {
         if PSEUDO.contains(&filesystem) {
             return Err(Error::Refused(format!(
                 "{path} is on {filesystem}, which the kernel makes up: nothing is stored there"
+            )));
+        }
+        // Memory filesystems that hold devices, or where the kernel's own are mounted.
+        let of_system = ["/dev", "/sys", "/proc"].iter().any(|top| self.path.starts_with(top));
+        if self.is_memory() && of_system && !self.path.starts_with("/dev/shm") {
+            return Err(Error::Refused(format!(
+                "{path} belongs to the system: name a directory where data are kept"
             )));
         }
         let space = rustix::fs::fstatvfs(&self.descriptor)

@@ -3,32 +3,30 @@
 //!
 //! Counts are published through atomics after every batch; the watcher's readings, window by
 //! window, cost the workers nothing.
+//!
+//! Four loops: closed ones and open ones, which keep to a schedule, for engines that finish each
+//! request before the next begins and for those that keep many in flight.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread::JoinHandle;
 
-use hdrhistogram::Histogram;
-
-use crate::engine::{Done, Engine};
+use crate::clock::{Stopwatch, fine_timers};
+use crate::engine::{Engine, InFlight, OneByOne, Wait};
 use crate::error::Result;
+use crate::placement;
 use crate::request::{Op, Stream};
 use crate::rig::{Class, ClassCount};
+use crate::schedule::Schedule;
+use crate::tally::Tally;
 
-/// Longest response time told from longer ones.
-const RESPONSE_MAX_NS: u64 = 3600 * 1_000_000_000;
-/// Two digits: at most 1 % error, and four of them fit beside the data in a second-level cache.
-const RESPONSE_DIGITS: u8 = 2;
 const BATCH_MAX: usize = 64;
 /// Batches are grown and shrunk towards this length, so that counts are fresh in every window
 /// and the loop's own work is spread over many requests.
 const BATCH_NS: u64 = 200_000;
-
-/// An empty histogram of response times in nanoseconds.
-pub(crate) fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, RESPONSE_MAX_NS, RESPONSE_DIGITS)
-        .expect("the bounds and digits are constants that the library accepts")
-}
+/// A worker that waits looks this often whether it is to stop.
+const WAIT_MAX_NS: u64 = 50_000_000;
+const NO_OP: Op = Op { offset: 0, length: 0, class: Class::ReadSeq, due_ns: 0 };
 
 /// What all workers of a run share.
 #[derive(Debug)]
@@ -37,6 +35,8 @@ pub(crate) struct Shared {
     /// Counts up whenever the response times are to be forgotten.
     marks: AtomicU32,
     failed: AtomicBool,
+    /// When schedules begin, by the stopwatch.
+    start_ns: AtomicU64,
     /// Held for writing until all workers are there; each passes it for reading.
     gate: RwLock<()>,
 }
@@ -47,6 +47,7 @@ impl Shared {
             stop: AtomicBool::new(false),
             marks: AtomicU32::new(0),
             failed: AtomicBool::new(false),
+            start_ns: AtomicU64::new(0),
             gate: RwLock::new(()),
         })
     }
@@ -54,6 +55,11 @@ impl Shared {
     /// Workers wait until what this gives is dropped: they start together.
     pub(crate) fn hold(&self) -> RwLockWriteGuard<'_, ()> {
         self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Schedules begin now. To be said before the workers are let go.
+    pub(crate) fn begin_schedules(&self, watch: &Stopwatch) {
+        self.start_ns.store(watch.now_ns().max(1), Ordering::Relaxed);
     }
 
     pub(crate) fn mark(&self) {
@@ -75,6 +81,7 @@ impl Shared {
 pub(crate) struct Published {
     classes: [PublishedClass; 4],
     position: AtomicU64,
+    failed_ops: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -94,51 +101,65 @@ impl Published {
         })
     }
 
+    /// Requests that failed.
+    pub(crate) fn failed_ops(&self) -> u64 {
+        self.failed_ops.load(Ordering::Relaxed)
+    }
+
     /// Where in its file the worker's latest request ended, bytes.
     pub(crate) fn position(&self) -> u64 {
         self.position.load(Ordering::Relaxed)
     }
 }
 
-/// Response times by class, as a worker hands them over when it stops.
-pub(crate) type Responses = [Histogram<u64>; 4];
+/// What a worker is to do.
+pub(crate) struct Task {
+    pub(crate) stream: Stream,
+    pub(crate) engine: Engine,
+    /// In an open loop.
+    pub(crate) schedule: Option<Schedule>,
+    /// The one that the engine times requests by.
+    pub(crate) watch: Stopwatch,
+    /// The processor it is to stay on.
+    pub(crate) cpu: Option<usize>,
+}
 
 /// A worker as the watcher holds it.
 pub(crate) struct Worker {
     pub(crate) published: Arc<Published>,
-    thread: JoinHandle<Result<Responses>>,
+    thread: JoinHandle<Result<Tally>>,
 }
 
 impl Worker {
     /// A thread that waits for the common start.
-    pub(crate) fn spawn(
-        shared: Arc<Shared>,
-        stream: Stream,
-        engine: Box<dyn Engine>,
-    ) -> std::io::Result<Self> {
+    pub(crate) fn spawn(shared: Arc<Shared>, task: Task) -> std::io::Result<Self> {
         let published = Arc::new(Published::default());
+        let Task { stream, engine, schedule, watch, cpu } = task;
         let mut run = Loop {
             shared,
             published: Arc::clone(&published),
             stream,
-            engine,
-            responses: std::array::from_fn(|_| histogram()),
-            totals: [(0, 0, 0); 4],
+            watch,
+            tally: Tally::new(schedule.is_some()),
             marks_seen: 0,
         };
         let thread =
             std::thread::Builder::new().name("ioscape-worker".into()).spawn(move || {
+                if let Some(cpu) = cpu {
+                    placement::pin_to(cpu);
+                }
+                placement::own_descriptors();
                 drop(run.shared.gate.read());
                 let mut failing = Failing { shared: Arc::clone(&run.shared), armed: true };
-                let outcome = run.work();
+                let outcome = run.work(engine, schedule);
                 failing.armed = outcome.is_err();
-                outcome.map(|()| run.responses)
+                outcome.map(|()| run.tally)
             })?;
         Ok(Self { published, thread })
     }
 
     /// Waits for the thread.
-    pub(crate) fn join(self) -> Result<Responses> {
+    pub(crate) fn join(self) -> Result<Tally> {
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
@@ -161,32 +182,40 @@ struct Loop {
     shared: Arc<Shared>,
     published: Arc<Published>,
     stream: Stream,
-    engine: Box<dyn Engine>,
-    responses: Responses,
-    /// Requests, bytes and nanoseconds by class.
-    totals: [(u64, u64, u64); 4],
+    watch: Stopwatch,
+    tally: Tally,
     marks_seen: u32,
 }
 
 impl Loop {
-    /// Until told to stop. Nothing in here allocates.
-    fn work(&mut self) -> Result<()> {
-        let mut ops = [Op { offset: 0, length: 0, class: Class::ReadSeq }; BATCH_MAX];
-        let mut done: Vec<Done> = Vec::with_capacity(2 * BATCH_MAX);
+    /// Until told to stop. Nothing in the loops allocates.
+    fn work(&mut self, engine: Engine, schedule: Option<Schedule>) -> Result<()> {
+        if schedule.is_some() {
+            fine_timers();
+        }
+        match (engine, schedule) {
+            (Engine::OneByOne(mut engine), None) => self.closed(&mut *engine),
+            (Engine::OneByOne(mut engine), Some(schedule)) => self.open(&mut *engine, schedule),
+            (Engine::InFlight(mut engine), None) => self.closed_in_flight(&mut *engine),
+            (Engine::InFlight(mut engine), Some(schedule)) => {
+                self.open_in_flight(&mut *engine, schedule)
+            }
+        }
+    }
+
+    fn is_on(&self) -> bool {
+        !self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    /// One request after the other, a batch at a time.
+    fn closed(&mut self, engine: &mut dyn OneByOne) -> Result<()> {
         let mut batch = 1;
-        while !self.shared.stop.load(Ordering::Relaxed) {
-            for op in &mut ops[..batch] {
-                *op = self.stream.next_op();
-            }
-            let mut taken = 0;
-            while taken < batch {
-                taken += self.engine.submit(&ops[taken..batch])?;
-                self.engine.reap(1, &mut done)?;
-            }
-            let batch_ns = self.count(&mut done);
-            self.published
-                .position
-                .store(ops[batch - 1].offset + ops[batch - 1].length, Ordering::Relaxed);
+        while self.is_on() {
+            self.obey_marks();
+            let before_ns = self.tally.time_ns();
+            engine.make(batch, &mut self.stream, &mut self.tally)?;
+            self.publish();
+            let batch_ns = self.tally.time_ns() - before_ns;
             if batch_ns < BATCH_NS / 2 {
                 batch = (batch * 2).min(BATCH_MAX);
             } else if batch_ns > BATCH_NS {
@@ -196,28 +225,100 @@ impl Loop {
         Ok(())
     }
 
-    /// Enters what is done into histograms and counts; gives the time it took, nanoseconds.
-    fn count(&mut self, done: &mut Vec<Done>) -> u64 {
+    /// One request after the other, each when it is due; a late one as soon as can be.
+    fn open(&mut self, engine: &mut dyn OneByOne, mut schedule: Schedule) -> Result<()> {
+        let start_ns = self.shared.start_ns.load(Ordering::Relaxed);
+        while self.is_on() {
+            let due_ns = start_ns + schedule.next_ns();
+            if due_ns > self.watch.now_ns() {
+                self.watch.wait_until(due_ns, WAIT_MAX_NS);
+                continue;
+            }
+            schedule.advance();
+            self.obey_marks();
+            let op = Op { due_ns, ..self.stream.next_op() };
+            engine.make_one(&op, &mut self.tally)?;
+            self.publish();
+        }
+        Ok(())
+    }
+
+    /// As many in flight as the engine takes: what is done is replaced at once.
+    fn closed_in_flight(&mut self, engine: &mut dyn InFlight) -> Result<()> {
+        let slots = engine.slots();
+        let mut ops = [NO_OP; BATCH_MAX];
+        let mut in_flight = 0;
+        while self.is_on() {
+            while in_flight < slots {
+                let batch = (slots - in_flight).min(BATCH_MAX);
+                for op in &mut ops[..batch] {
+                    *op = self.stream.next_op();
+                }
+                in_flight += submit(engine, &ops[..batch])?;
+            }
+            self.obey_marks();
+            in_flight -= engine.reap(Wait::ForOne, &mut self.tally)?;
+            self.publish();
+        }
+        Ok(())
+    }
+
+    /// Requests begin when they are due; where no slot is free, as soon as one is.
+    fn open_in_flight(&mut self, engine: &mut dyn InFlight, mut schedule: Schedule) -> Result<()> {
+        let start_ns = self.shared.start_ns.load(Ordering::Relaxed);
+        let slots = engine.slots();
+        let mut ops = [NO_OP; BATCH_MAX];
+        let mut in_flight = 0;
+        while self.is_on() {
+            let now_ns = self.watch.now_ns();
+            let mut ready = 0;
+            let mut due_ns = start_ns + schedule.next_ns();
+            while due_ns <= now_ns && ready < BATCH_MAX.min(slots - in_flight) {
+                ops[ready] = Op { due_ns, ..self.stream.next_op() };
+                ready += 1;
+                schedule.advance();
+                due_ns = start_ns + schedule.next_ns();
+            }
+            in_flight += submit(engine, &ops[..ready])?;
+            if in_flight == 0 {
+                self.watch.wait_until(due_ns, WAIT_MAX_NS);
+                continue;
+            }
+            // With no slot free the next request waits for one, however late it is.
+            let until_ns = if in_flight == slots { u64::MAX } else { due_ns };
+            self.obey_marks();
+            let wait = Wait::Until(until_ns.min(now_ns + WAIT_MAX_NS));
+            in_flight -= engine.reap(wait, &mut self.tally)?;
+            self.publish();
+        }
+        Ok(())
+    }
+
+    /// Forgets times where that was asked for.
+    fn obey_marks(&mut self) {
         let marks = self.shared.marks.load(Ordering::Relaxed);
         if marks != self.marks_seen {
             self.marks_seen = marks;
-            self.responses.iter_mut().for_each(Histogram::reset);
+            self.tally.times.reset();
         }
-        let mut batch_ns = 0;
-        for request in done.drain(..) {
-            let class = request.class as usize;
-            self.responses[class].saturating_record(request.time_ns);
-            let (ops, bytes, time_ns) = &mut self.totals[class];
-            *ops += 1;
-            *bytes += request.length;
-            *time_ns += request.time_ns;
-            batch_ns += request.time_ns;
+    }
+
+    fn publish(&self) {
+        for (class, sum) in self.published.classes.iter().zip(&self.tally.sums) {
+            class.ops.store(sum.ops, Ordering::Relaxed);
+            class.bytes.store(sum.bytes, Ordering::Relaxed);
+            class.time_ns.store(sum.time_ns, Ordering::Relaxed);
         }
-        for (class, (ops, bytes, time_ns)) in self.published.classes.iter().zip(&self.totals) {
-            class.ops.store(*ops, Ordering::Relaxed);
-            class.bytes.store(*bytes, Ordering::Relaxed);
-            class.time_ns.store(*time_ns, Ordering::Relaxed);
-        }
-        batch_ns
+        self.published.position.store(self.tally.position, Ordering::Relaxed);
+        self.published.failed_ops.store(self.tally.failed_ops, Ordering::Relaxed);
     }
 }
+
+fn submit(engine: &mut dyn InFlight, ops: &[Op]) -> Result<usize> {
+    let taken = engine.submit(ops)?;
+    assert_eq!(taken, ops.len(), "no more is submitted than slots are free");
+    Ok(taken)
+}
+
+#[cfg(test)]
+mod tests;

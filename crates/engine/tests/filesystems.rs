@@ -15,7 +15,10 @@ use std::sync::atomic::AtomicBool;
 use ioscape_engine::cachestat::{drop_cache, resident};
 use ioscape_engine::files::TestFiles;
 use ioscape_engine::target::{Directory, open_directory};
-use ioscape_engine::{Error, RunId, extents};
+use ioscape_engine::{
+    Clock, EngineKind, Error, FileRig, Rig, RunId, UringOptions, Window, extents, host,
+};
+use ioscape_model::Workload;
 use ioscape_model::warning::Code;
 
 const MIB: u64 = 1 << 20;
@@ -106,7 +109,10 @@ fn check_layout(filesystem: &str, options: &str) {
     let target = directory.describe();
     assert_eq!(target.filesystem, filesystem);
     assert!(target.device.as_ref().is_some_and(|name| name.starts_with("loop")), "{target:?}");
-    assert_eq!(target.loop_backing.as_deref(), mounted.image().to_str());
+    // Where the image lies is nobody else's business.
+    let image = mounted.image();
+    let name = image.file_name().and_then(|name| name.to_str());
+    assert_eq!(target.loop_backing.as_deref(), name);
     assert!(target.queue_depth.is_some() && target.read_ahead_bytes.is_some());
     assert!(target.write_cache.is_some() && target.rotational.is_some());
     assert!(directory.counters_trusted());
@@ -208,4 +214,140 @@ fn a_disk_that_fills_up_meanwhile_is_said_to_be_full() {
     }
     assert_eq!(files.length(0), MIB, "what was there stays");
     assert!(directory.free_bytes().unwrap() > 4 * MIB, "what was reserved is given back");
+}
+
+/// Writes to a filesystem wait while it is frozen.
+struct Frozen<'a>(&'a Path);
+
+impl<'a> Frozen<'a> {
+    fn freeze(point: &'a Path) -> Result<Self, String> {
+        run(Command::new("fsfreeze").arg("-f").arg(point)).map(|()| Self(point))
+    }
+}
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        run(Command::new("fsfreeze").arg("-u").arg(self.0)).ok();
+    }
+}
+
+fn rig(mounted: &Mounted, engine: EngineKind) -> FileRig {
+    let clock = Clock::start();
+    let directory = open_directory(mounted.point()).unwrap();
+    let quiet = Arc::new(AtomicBool::new(false));
+    let run = RunId::random().unwrap();
+    FileRig::new(directory, run, &host::describe(&clock), clock, quiet).unwrap().with_engine(engine)
+}
+
+/// Runs direct writes at 500 requests per second for 4 s, the filesystem frozen for one of them.
+fn check_freeze(mounted: &Mounted, engine: EngineKind, depth: u32) {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let mut rig = rig(mounted, engine);
+    let work = Workload::parse(&format!(
+        "unique_bytes=16MiB,size_mean=4k,size_dist=fixed,read_frac=0,seq_frac=0,access=direct,\
+         rate=500,depth={depth}"
+    ));
+    let work = work.unwrap();
+    if let Err(error) = rig.prepare(&work).and_then(|_| rig.start(&work, 1)) {
+        return skipped(error);
+    }
+    rig.window(0.2).unwrap();
+    rig.mark();
+    let point = mounted.point();
+    let clock = Clock::start();
+    let freezing = std::thread::scope(|scope| {
+        let freezing = scope.spawn(|| {
+            clock.sleep_until(SECOND_NS / 2);
+            let before_ns = clock.now_ns();
+            let frozen = Frozen::freeze(&point)?;
+            let from_ns = clock.now_ns();
+            clock.sleep_until(from_ns + SECOND_NS);
+            let until_ns = clock.now_ns();
+            drop(frozen);
+            let after_ns = clock.now_ns();
+            let seconds = |ns: u64| ns as f64 * 1e-9;
+            Ok::<_, String>((seconds(until_ns - from_ns), seconds(after_ns - before_ns)))
+        });
+        for _ in 0..40 {
+            rig.window(0.1).unwrap();
+        }
+        freezing.join().unwrap()
+    });
+    let finished = rig.finish(false).unwrap();
+    // Writes wait at the latest when freezing is done, at the soonest when it begins.
+    let (shortest_s, longest_s) = match freezing {
+        Ok(stalled_s) => stalled_s,
+        Err(why) => return skipped(why),
+    };
+    let latency = finished.latency_ns.unwrap();
+    for quantile in [0.99, 0.999] {
+        let before_s = (1.0 - quantile) * latency.len() as f64 / 500.0;
+        let (low_s, high_s) = (0.95 * (shortest_s - before_s), 1.05 * (longest_s - before_s));
+        let seen_s = latency.value_at_quantile(quantile) as f64 * 1e-9;
+        let which = format!("{engine:?} depth {depth}, {quantile}");
+        assert!((low_s..high_s).contains(&seen_s), "{which}: {seen_s} in {low_s} to {high_s}");
+        eprintln!("{which}: {seen_s:.3} s, analytic {:.3} s", shortest_s - before_s);
+    }
+}
+
+#[test]
+fn a_frozen_filesystem_is_felt_by_all_who_would_have_written() {
+    let Some(mounted) = Mounted::make("ext4", "noatime") else { return };
+    check_freeze(&mounted, EngineKind::Psync, 1);
+    check_freeze(&mounted, EngineKind::Uring(UringOptions::default()), 1);
+    check_freeze(&mounted, EngineKind::Auto, 32);
+}
+
+fn visit(rig: &mut FileRig, text: &str) -> (Vec<Window>, ioscape_engine::Finished) {
+    let work = Workload::parse(text).unwrap();
+    rig.prepare(&work).unwrap();
+    rig.start(&work, 1).unwrap();
+    let windows = (0..5).map(|_| rig.window(0.1).unwrap()).collect();
+    (windows, rig.finish(false).unwrap())
+}
+
+#[test]
+fn direct_requests_leave_the_page_cache_alone_and_come_from_storage() {
+    let Some(mounted) = Mounted::make("ext4", "noatime") else { return };
+    let mut rig = rig(&mounted, EngineKind::Psync);
+    let text = "unique_bytes=16MiB,read_frac=0.7,access=direct";
+    let (windows, finished) = visit(&mut rig, text);
+    assert!(finished.warnings.iter().all(|warning| warning.code != Code::DirectNotDirect));
+    let last = windows.last().unwrap();
+    assert_eq!(last.hit_fraction, Some(0.0));
+    assert!(last.resident_bytes.is_none_or(|bytes| bytes < MIB), "{last:?}");
+    let fetched: u64 = windows.iter().filter_map(|window| window.device_read_bytes).sum();
+    let asked: u64 = windows.iter().map(|w| w.classes[0].bytes + w.classes[1].bytes).sum();
+    assert!(fetched as f64 > 0.9 * asked as f64, "{fetched} of {asked}");
+}
+
+#[test]
+fn a_filesystem_that_caches_direct_requests_is_found_out() {
+    // Requests on a file with a checksum for every block of data it holds in memory are buffered:
+    // btrfs does that to compressed files, and the flag is taken all the same.
+    let Some(mounted) = Mounted::make("btrfs", "compress-force=zstd") else { return };
+    let mut rig = rig(&mounted, EngineKind::Psync);
+    let text = "unique_bytes=16MiB,read_frac=1,access=direct";
+    let (windows, finished) = visit(&mut rig, text);
+    let resident = windows.last().unwrap().resident_bytes.unwrap_or(0);
+    let is_doubted = finished.warnings.iter().any(|warning| warning.code == Code::DirectNotDirect);
+    assert_eq!(is_doubted, resident > 2 * MIB, "{resident} {:?}", finished.warnings);
+}
+
+#[test]
+fn direct_access_to_files_in_memory_is_refused() {
+    let Some(mounted) = Mounted::make("tmpfs", "size=64m") else { return };
+    let mut rig = rig(&mounted, EngineKind::Psync);
+    let work = Workload::parse("unique_bytes=8MiB,access=direct").unwrap();
+    let message = rig.prepare(&work).unwrap_err().to_string();
+    assert!(message.contains("files live in memory here"), "{message}");
+}
+
+#[test]
+fn psync_refuses_more_than_one_request_in_flight() {
+    let Some(mounted) = Mounted::make("tmpfs", "size=64m") else { return };
+    let mut rig = rig(&mounted, EngineKind::Psync);
+    let work = Workload::parse("unique_bytes=8MiB,depth=2").unwrap();
+    let message = rig.prepare(&work).unwrap_err().to_string();
+    assert!(message.contains("one request in flight per process"), "{message}");
 }

@@ -103,7 +103,7 @@ fn deed_reads_more_than_its_memory() {
     let directory = Arc::new(open_directory(place()).unwrap());
     let mut files = TestFiles::new(directory, run.clone(), quiet.clone()).unwrap();
     let range = 0..200 * MIB;
-    if files.directory().is_memory() || resident(files.get(0, 4096).unwrap(), 0..1).is_none() {
+    if files.ground().is_memory() || resident(files.get(0, 4096).unwrap(), 0..1).is_none() {
         println!("\ndeed: SKIPPED: a disk and cachestat are needed");
         return;
     }

@@ -118,6 +118,8 @@ pub(crate) struct Progress {
     pub(crate) warnings: Vec<Warning>,
     elapsed_before_s: f64,
     written_before_bytes: u64,
+    /// The most that one visit wrote.
+    visit_written_max_bytes: u64,
     points_at_map: usize,
     /// On the budget's clock.
     last_canary_s: f64,
@@ -131,6 +133,7 @@ impl Progress {
             warnings: earlier.warnings,
             elapsed_before_s: earlier.elapsed_s,
             written_before_bytes: earlier.written_bytes,
+            visit_written_max_bytes: 0,
             points_at_map: 0,
             last_canary_s: f64::NEG_INFINITY,
         }
@@ -216,7 +219,11 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             }
         }
         (run.on_event)(Event::Visit { visit: &visit, points: progress.points.len(), elapsed_s });
-        match make(run, progress, &visit) {
+        let before_bytes = run.rig.written_bytes();
+        let made = make(run, progress, &visit);
+        let written_bytes = run.rig.written_bytes() - before_bytes;
+        progress.visit_written_max_bytes = progress.visit_written_max_bytes.max(written_bytes);
+        match made {
             Ok(point) => keep(run, progress, point)?,
             Err(Error::Interrupted) => return Ok((EndReason::Interrupted, None)),
             Err(error) => return Ok((EndReason::Failed, Some(error.to_string()))),
@@ -229,7 +236,9 @@ fn limit_reached(run: &Run<'_>, progress: &Progress, elapsed_s: f64) -> Option<E
         return Some(EndReason::Budget);
     }
     let written_bytes = progress.written_bytes(run.rig);
-    let is_used_up = run.header.limits.written_max_bytes.is_some_and(|most| written_bytes >= most);
+    // The next visit may write as much as any before it.
+    let expected_bytes = written_bytes.saturating_add(progress.visit_written_max_bytes);
+    let is_used_up = run.header.limits.written_max_bytes.is_some_and(|most| expected_bytes >= most);
     is_used_up.then_some(EndReason::Written)
 }
 
@@ -242,6 +251,7 @@ fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Opt
             size_mean: Workload::default().size_mean.max(ranges.size_mean.min),
             read_frac: 1.0,
             seq_frac: 0.0,
+            access: ranges.access,
             ..Workload::default()
         };
         if workload.check().is_ok() {

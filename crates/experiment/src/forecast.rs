@@ -76,7 +76,7 @@ pub fn forecast(question: &Question) -> Vec<ForecastRow> {
             Some(costs.within_budget("orthogonal", ORTHOGONAL_POINTS, orthogonal_note.clone()))
         }
         Method::Blend => Some(blend.clone()),
-        Method::Measure | Method::Validate => None,
+        Method::Measure | Method::Validate | Method::Suite | Method::Compare => None,
     };
     let others = [
         blend,

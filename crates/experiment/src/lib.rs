@@ -1,8 +1,10 @@
 //! Decides what to run and when to stop: measures one workload, explores with a plan, keeps the
 //! budget, goes on after an interruption.
 
+pub mod alternate;
 pub mod explore;
 pub mod forecast;
+pub mod highest_rate;
 pub mod measure;
 pub mod plan;
 mod publish;

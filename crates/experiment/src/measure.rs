@@ -4,6 +4,8 @@
 //! Raw windows come from the [`Rig`]; a kept sample and its mean from `ioscape-stats`; what is
 //! doubtful becomes a warning in the point. Windows are never left out for being slow.
 
+mod doubts;
+mod failures;
 mod outcome;
 mod settle;
 

@@ -8,6 +8,7 @@ use ioscape_model::{Border, Hints, Host, Point, Ranges, Region, Role, Workload};
 mod blend;
 mod curve;
 pub mod extent;
+mod extras;
 pub(crate) mod filling;
 #[cfg(test)]
 pub(crate) mod formula;
@@ -73,8 +74,10 @@ pub(crate) fn training(
     landscape: &Landscape,
     (host, hints, ranges): (&Host, &Hints, Ranges),
 ) -> Training {
+    let (samples, extras) = samples(points);
     Training {
-        samples: samples(points),
+        samples,
+        extras,
         borders: landscape.borders.clone(),
         regions: landscape.regions.clone(),
         host: host.clone(),

@@ -31,9 +31,11 @@ pub(crate) fn map(
     let (estimates, repeatability) = estimate::pool(&progress.points, revision);
     let predictor = fitted(run, &progress.points, &landscape);
     let models = predictor.as_ref().map_or_else(Vec::new, |fitted| fitted.model_lines(revision));
+    let graphs: Vec<_> =
+        estimates.iter().filter(|estimate| !estimate.workload.has_extras()).cloned().collect();
     let mut findings = finding::findings(
         &Evidence {
-            estimates: &estimates,
+            estimates: &graphs,
             points: &progress.points,
             borders: &landscape.borders,
             regions: &landscape.regions,

@@ -85,7 +85,7 @@ impl Space {
     /// Five numbers are drawn whatever becomes of them, so that one that is refused does not shift
     /// the meaning of the next.
     fn one(&self, rng: &mut Xoshiro256PlusPlus) -> Option<Workload> {
-        let Ranges { unique_bytes, size_mean, process_num } = self.ranges;
+        let Ranges { unique_bytes, size_mean, process_num, .. } = self.ranges;
         let process_num = rng.random_range(process_num.min..=process_num.max) as u32;
         let most_bytes = self.extent.largest(process_num);
         let unique_bytes = log_uniform(unique_bytes.min as f64, most_bytes, rng.random());
@@ -101,6 +101,7 @@ impl Space {
             read_frac: if stalls { 1.0 } else { read_frac },
             seq_frac,
             process_num,
+            access: self.ranges.access,
             ..Workload::default()
         })
     }

@@ -86,6 +86,9 @@ pub struct Comparison {
     pub ratio: Figure,
     /// What that says.
     pub verdict: Verdict,
+    /// Measured in alternation: pairs of visits that it rests on; null for predictions.
+    #[serde(default)]
+    pub pairs: Option<u64>,
 }
 
 /// What many verdicts say together.

@@ -29,6 +29,11 @@ pub struct Host {
     pub clock_source: String,
     /// Cost of reading the clock once, seconds.
     pub clock_read_s: f64,
+    /// What the tool itself spends on a request: one that does nothing, drawn, timed and entered
+    /// into its histogram, seconds.
+    pub harness_s_per_op: Option<f64>,
+    /// Where workers ran: `free`, or the processors they were pinned to, in turn.
+    pub placement: Option<String>,
     /// Frequency governor, where there is one.
     pub governor: Option<String>,
     /// Bytes per second of a copy in memory that does not fit the processor's caches.
@@ -89,6 +94,8 @@ pub struct Target {
     pub scheduler: Option<String>,
     /// Requests the device takes at a time.
     pub queue_depth: Option<u64>,
+    /// Logical sector of the device, bytes.
+    pub sector_bytes: Option<u64>,
     /// Read-ahead, bytes.
     pub read_ahead_bytes: Option<u64>,
     /// Write cache mode as the kernel sees it.

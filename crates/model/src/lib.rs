@@ -17,12 +17,16 @@
 //! Sizes are bytes and times seconds unless a name says otherwise.
 
 pub mod answer;
+pub mod checkup;
 pub mod host;
 pub mod line;
 pub mod named;
 pub mod point;
+pub mod portable;
 pub mod record;
 pub mod rules;
+pub mod seal;
+pub mod suite;
 pub mod units;
 pub mod warning;
 pub mod workload;
@@ -37,8 +41,14 @@ pub use line::{
     Border, BorderUniqueBytes, Curve, End, EndReason, Estimate, Finding, Header, Line, Map, Method,
     ModelLine, Region, RegionUniqueBytes, Tool,
 };
-pub use point::{ClassTotals, Classes, Interval, Point, ResponseTime, Role, Spent};
+pub use point::{
+    ClassTotals, Classes, Failed, Failure, Interval, Point, RequestClass, ResponseTime, Role, Spent,
+};
+pub use portable::PortablePredictor;
 pub use record::{Record, RecordError};
 pub use rules::{Hints, Limits, Range, Ranges, Rules};
+pub use suite::{
+    Better, Contrast, IoShare, Purpose, Score, Suite, SuiteLines, SuiteSettings, Trial, TrialFigure,
+};
 pub use warning::{Code, Severity, Warning};
-pub use workload::{Access, Layout, SeqScope, SizeDist, State, Workload, WorkloadError};
+pub use workload::{Access, Arrivals, Layout, SeqScope, SizeDist, State, Workload, WorkloadError};

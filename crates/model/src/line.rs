@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Hints, Host, Interval, Limits, Point, Ranges, ResponseTime, Rules, Spent, Target, Warning,
-    Workload,
+    Contrast, Hints, Host, Interval, Limits, Point, Ranges, ResponseTime, Rules, Score, Spent,
+    Suite, Target, Trial, Warning, Workload,
 };
 
 /// The record format this build writes.
@@ -39,6 +39,14 @@ pub enum Line {
     Map(Map),
     /// A doubt about the run as a whole.
     Warning(Warning),
+    /// What a suite runs.
+    Suite(Suite),
+    /// One repetition of a classic benchmark.
+    Trial(Trial),
+    /// A figure of a classic benchmark, pooled over its trials.
+    Score(Score),
+    /// How a figure differs between two targets.
+    Contrast(Contrast),
     /// The run went on after an interruption.
     Resumed(Resumed),
     /// The last line.
@@ -72,6 +80,10 @@ pub enum Method {
     Measure,
     /// Random workloads, to hold the predictions of another record against.
     Validate,
+    /// Classic benchmarks: no workload of ours.
+    Suite,
+    /// One side of two that were measured in alternation.
+    Compare,
 }
 
 /// The first line.
@@ -137,6 +149,9 @@ pub struct Estimate {
     pub ops_per_s: Interval,
     /// Response times, closed loop: means over the visits, the longest of all.
     pub response_time_s: ResponseTime,
+    /// The same from when requests were to begin; null in a closed loop.
+    #[serde(default)]
+    pub latency_s: Option<ResponseTime>,
     /// Share of the requested pages found resident; null where unknown.
     pub hit_fraction: Option<f64>,
     /// Whether every visit was steady.

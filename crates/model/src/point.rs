@@ -62,6 +62,9 @@ pub enum Role {
     Calibration,
     /// Where the model is least sure.
     Refinement,
+    /// With several requests in flight, or with fdatasyncs: on the graphs of both at a focal
+    /// vector, or anywhere.
+    Extra,
     /// Never fitted: what a prediction is held against.
     Validation,
     /// The same little workload again and again, to notice that the machine changed.
@@ -115,6 +118,56 @@ pub struct Classes {
     pub write_seq: ClassTotals,
     /// Writes elsewhere.
     pub write_rand: ClassTotals,
+}
+
+/// In which way a request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Failure {
+    /// The device, or what lies before it, reported an error.
+    Io,
+    /// The device did not answer in the time that the kernel gives it.
+    TimedOut,
+    /// Fewer bytes were moved than asked for, and no more were to be had.
+    Short,
+    /// The bytes that were read are not those that were written (`--verify`).
+    Mismatch,
+}
+
+impl Failure {
+    /// All, in order.
+    pub const ALL: [Self; 4] = [Self::Io, Self::TimedOut, Self::Short, Self::Mismatch];
+}
+
+/// Class of a request: its direction, and whether it went on where the previous one ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestClass {
+    /// A read that goes on.
+    ReadSeq,
+    /// A read elsewhere.
+    ReadRand,
+    /// A write that goes on.
+    WriteSeq,
+    /// A write elsewhere.
+    WriteRand,
+}
+
+/// Requests of one class that failed in one way, over a whole visit, running in included. They
+/// count neither as requests nor in throughput and times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failed {
+    /// Which requests.
+    pub class: RequestClass,
+    /// In which way.
+    pub failure: Failure,
+    /// How many.
+    pub count: u64,
+    /// Where the first of them was to begin, bytes; with a mismatch, the first wrong block.
+    pub first_offset: u64,
+    /// What was said about the first of them.
+    pub text: String,
 }
 
 /// How a visit's time was spent, seconds.
@@ -181,6 +234,12 @@ pub struct Point {
     pub latency_s: Option<ResponseTime>,
     /// The same by class.
     pub classes: Classes,
+    /// Requests that failed; none in most points.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<Failed>,
+    /// Bytes whose content was checked when they were read (`--verify`); null where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified_bytes: Option<u64>,
     /// Share of the requested pages found resident; null where it cannot be known.
     pub hit_fraction: Option<f64>,
     /// Resident part of the data touched at the end of the visit, bytes; null where unknown.

@@ -1,11 +1,21 @@
 //! Opening a record again. Reading only: whoever has the file writes the lines.
+//!
+//! A record may come from anywhere. What is no line of one, what has rotted and what is too large
+//! to be one is refused, and no more is held in memory than these limits let in.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 use crate::{
-    Border, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region, Warning,
+    Border, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region, SuiteLines,
+    Warning,
     line::{FORMAT_VERSION, Resumed},
+    seal,
 };
+
+/// Longest line: thousands of times what a run writes.
+const LINE_BYTES_MAX: u64 = 4 << 20;
+/// Most lines: weeks of measuring.
+const LINES_MAX: usize = 100_000;
 
 /// A record that could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +31,21 @@ pub enum RecordError {
         line: usize,
         /// What the parser said.
         reason: String,
+    },
+    /// A line is not what was written.
+    #[error(
+        "line {line} is not what was written, its check does not fit: restore the file from a \
+         copy, or take the line out to go without it"
+    )]
+    Rotten {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// Larger than any run's.
+    #[error("line {line} goes beyond what a record may be: {LINES_MAX} lines of 4 MiB each")]
+    TooLarge {
+        /// Counted from 1.
+        line: usize,
     },
     /// The first line is not a header.
     #[error("the file does not begin with a header: is it an ioscape record?")]
@@ -61,6 +86,8 @@ pub struct Record {
     pub end: Option<End>,
     /// Where the run went on after an interruption.
     pub resumed: Vec<Resumed>,
+    /// What classic benchmarks gave; empty in the record of a map.
+    pub suite: SuiteLines,
     /// The highest revision that any line carries: one that was not closed is not to be reused.
     pub revision_max: u32,
     /// Length of the part that holds whole lines, bytes: where a resumed run goes on.
@@ -71,21 +98,20 @@ impl Record {
     /// Reads a record. A torn last line is dropped.
     ///
     /// # Errors
-    /// When the file cannot be read, does not begin with a header, is of a later version, or
-    /// holds something else than lines of a record before its last line.
+    /// When the file cannot be read, does not begin with a header, is of a later version, holds
+    /// something else than lines of a record as they were written, or too much.
     pub fn read(mut from: impl BufRead) -> Result<Self, RecordError> {
         let mut lines = Vec::new();
         let mut valid_bytes = 0;
-        let mut torn: Option<RecordError> = None;
         let mut text = Vec::new();
         for number in 1.. {
             text.clear();
-            let length = from.read_until(b'\n', &mut text)?;
+            let length = from.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut text)?;
             if length == 0 {
                 break;
             }
-            if let Some(error) = torn.take() {
-                return Err(error); // something follows it, so it was no torn last line
+            if length as u64 > LINE_BYTES_MAX || number > LINES_MAX {
+                return Err(RecordError::TooLarge { line: number });
             }
             // Asked before the line is read: a later format may hold what no type here fits.
             if number == 1
@@ -93,20 +119,13 @@ impl Record {
             {
                 return Err(RecordError::TooNew { found });
             }
-            match serde_json::from_slice::<Line>(&text) {
-                Ok(line) if text.ends_with(b"\n") => {
-                    valid_bytes += length as u64;
-                    lines.push(line);
-                }
-                Ok(_) => {}
-                Err(error) if number == 1 && error.is_eof() => return Err(RecordError::NoHeader),
-                Err(error) if number == 1 => {
-                    return Err(RecordError::Malformed { line: 1, reason: error.to_string() });
-                }
-                Err(error) => {
-                    torn = Some(RecordError::Malformed { line: number, reason: error.to_string() });
-                }
+            // A line is written in one piece, its end last: without that it was torn, and nothing
+            // can follow it.
+            if !text.ends_with(b"\n") {
+                break;
             }
+            lines.push(read_line(&text, number)?);
+            valid_bytes += length as u64;
         }
         Self::assemble(lines, valid_bytes)
     }
@@ -126,6 +145,7 @@ impl Record {
             map: None,
             end: None,
             resumed: vec![],
+            suite: SuiteLines::default(),
             revision_max: 0,
             valid_bytes,
         };
@@ -140,10 +160,16 @@ impl Record {
                 Line::Finding(x) => record.findings.push(x),
                 Line::Map(x) => record.map = Some(x),
                 Line::Warning(x) => record.warnings.push(x),
+                Line::Suite(x) => record.suite.suite = Some(x),
+                Line::Trial(x) => record.suite.trials.push(x),
+                Line::Score(x) => record.suite.scores.push(x),
+                Line::Contrast(x) => record.suite.contrasts.push(x),
                 Line::End(x) => record.end = Some(x),
                 Line::Resumed(x) => {
                     // What was said of the run when it stopped is said anew when it ends.
                     record.warnings.retain(|warning| !warning.code.is_closing());
+                    record.suite.scores.clear();
+                    record.suite.contrasts.clear();
                     record.end = None;
                     record.resumed.push(x);
                 }
@@ -163,6 +189,12 @@ impl Record {
         self.models.retain(|x| current(x.revision));
         self.findings.retain(|x| current(x.revision));
     }
+}
+
+fn read_line(text: &[u8], number: usize) -> Result<Line, RecordError> {
+    let line = serde_json::from_slice::<Line>(text)
+        .map_err(|error| RecordError::Malformed { line: number, reason: error.to_string() })?;
+    if seal::holds(text) { Ok(line) } else { Err(RecordError::Rotten { line: number }) }
 }
 
 fn revision_of(line: &Line) -> u32 {

@@ -3,7 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Access;
 use crate::units::{GIB, KIB, MIB};
+
+/// How far a map sweeps requests in flight per process, and writes between two fdatasyncs.
+const DEPTH_SWEPT_MAX: u64 = 32;
+const FSYNC_SWEPT_MAX: u64 = 64;
 
 /// How one visit is measured (`docs/method.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,16 +77,54 @@ pub struct Ranges {
     pub size_mean: Range,
     /// Workers.
     pub process_num: Range,
+    /// Requests in flight per process. The map's graphs are at the smallest.
+    #[serde(default = "Range::one")]
+    pub depth: Range,
+    /// Writes between two fdatasyncs: 0, which is never, to this many. The map's graphs are at 0.
+    #[serde(default = "Range::none")]
+    pub fsync_every: Range,
+    /// Through the page cache or past it: a map is of one of both.
+    #[serde(default)]
+    pub access: Access,
+}
+
+impl Range {
+    /// One and nothing else.
+    pub fn one() -> Self {
+        Self { min: 1, max: 1 }
+    }
+
+    /// Zero and nothing else.
+    pub fn none() -> Self {
+        Self { min: 0, max: 0 }
+    }
 }
 
 impl Ranges {
+    /// Ranges of the five parameters, everything else as it is by default.
+    pub fn of_five(unique_bytes: Range, size_mean: Range, process_num: Range) -> Self {
+        let (depth, fsync_every) = (Range::one(), Range::none());
+        let access = Access::Buffered;
+        Self { unique_bytes, size_mean, process_num, depth, fsync_every, access }
+    }
+
+    /// The same with sweeps over requests in flight and over fdatasyncs.
+    #[must_use]
+    pub fn with_sweeps(self) -> Self {
+        Self {
+            depth: Range { min: 1, max: DEPTH_SWEPT_MAX },
+            fsync_every: Range { min: 0, max: FSYNC_SWEPT_MAX },
+            ..self
+        }
+    }
+
     /// The usual ranges on a machine with `cpus` processors.
     pub fn usual(cpus: u32) -> Self {
-        Self {
-            unique_bytes: Range { min: 8 * MIB, max: GIB },
-            size_mean: Range { min: 4 * KIB, max: MIB },
-            process_num: Range { min: 1, max: u64::from(cpus * 2).max(4) },
-        }
+        Self::of_five(
+            Range { min: 8 * MIB, max: GIB },
+            Range { min: 4 * KIB, max: MIB },
+            Range { min: 1, max: u64::from(cpus * 2).max(4) },
+        )
     }
 }
 

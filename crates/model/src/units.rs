@@ -21,9 +21,20 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let letters = lower.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
     let decimal = matches!(letters, "kb" | "mb" | "gb" | "tb" | "pb" | "eb");
     let config = if decimal { Config::new().with_decimal() } else { Config::new().with_binary() };
-    config
-        .parse_size(text)
-        .map_err(|_| format!("`{text}` is not a size; write for example 64MiB, 64M or 64000000"))
+    let wrong = || format!("`{text}` is not a size; write for example 64MiB, 64M or 64000000");
+    if !has_few_digits(&lower) {
+        return Err(wrong());
+    }
+    let bytes = config.parse_size(text).map_err(|_| wrong())?;
+    if i64::try_from(bytes).is_ok() { Ok(bytes) } else { Err(wrong()) }
+}
+
+/// `parse-size` counts digits and exponents in numbers that overflow. Nineteen digits hold every
+/// size that the kernel knows, and no size has an exponent of more than three.
+fn has_few_digits(text: &str) -> bool {
+    let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
+    let exponent = text.split_once('e').map_or(0, |(_, exponent)| digits(exponent));
+    digits(text) <= 19 && exponent <= 3
 }
 
 /// Reads a duration such as `90s`, `10m` or `1h30m`, in seconds. A bare number is refused.

@@ -28,7 +28,7 @@ pub enum Code {
     NotSteady,
     /// The interval is wider than the precision asked for.
     NotPrecise,
-    /// Two visits to one workload disagree far beyond their intervals.
+    /// Two visits to one workload disagree far beyond their intervals, or one ran at two speeds.
     Bistable,
     /// The target lives in memory: nothing here says anything about a disk.
     MemoryFilesystem,
@@ -56,10 +56,62 @@ pub enum Code {
     Leftover,
     /// The filesystem compresses or copies on write.
     CopyOnWrite,
+    /// Direct I/O is not to be had, or goes through the page cache all the same.
+    DirectNotDirect,
+    /// The harness takes so large a part of a request's time that it is part of the result.
+    HarnessCost,
+    /// Fewer requests were made than the schedule of an open loop asked for.
+    BehindSchedule,
+    /// The kernel would not hold the buffers: each request pays for looking them up.
+    NotRegistered,
     /// A workload outside the box that was measured was asked for.
     OutOfRange,
     /// Measured by another program: what it did not say is not known here either.
     Imported,
+    /// Too few repetitions to tell how much they scatter.
+    TooFewRepeats,
+    /// A benchmark's own rule gives no score here.
+    NoScore,
+    /// Part of a benchmark could not be done as it is defined.
+    NotFaithful,
+    /// What should have come from storage came from a cache, or the other way round.
+    CacheState,
+    /// Others use the machine or the device.
+    Neighbours,
+    /// A control group holds this process back, or the kernel the device.
+    Throttled,
+    /// The machine saves power, or is hot, and does not run at its speed.
+    PowerSaving,
+    /// Memory is near to some processors and far from others.
+    ManyNodes,
+    /// The filesystem is nearly full, or a quota ends before it does.
+    NearlyFull,
+    /// How it is mounted changes what is measured.
+    MountOptions,
+    /// Something below the operating system keeps a cache of its own.
+    CachesBelow,
+    /// Data was called durable sooner than it can have been.
+    FlushSuspect,
+    /// More is read than was asked for.
+    ReadAhead,
+    /// The rate depends on where on the medium the data lie.
+    Placement,
+    /// An array is being rebuilt or checked.
+    Rebuilding,
+    /// Blocks were read that nobody ever wrote.
+    NeverWritten,
+    /// The target is only read.
+    ReadOnly,
+    /// Requests failed: errors of the device, time-outs, transfers that were cut short.
+    RequestErrors,
+    /// What was read is not what was written.
+    DataMismatch,
+    /// Somebody else changed, cut, replaced or removed a test file while it was measured.
+    FileChanged,
+    /// Time passed in which this process, or the whole machine, stood still.
+    ClockJump,
+    /// Requests in flight that did not add anything: they were served one at a time.
+    DepthIgnored,
 }
 
 impl Code {

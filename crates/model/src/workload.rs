@@ -11,6 +11,7 @@ use crate::units::{KIB, MIB, parse_size, show_bytes};
 /// A share (the data of one process) holds at least this many mean requests.
 pub const SHARE_REQUESTS_MIN: u64 = 8;
 const PROCESS_NUM_MAX: u32 = 4096;
+const DEPTH_MAX: u32 = 4096;
 const SIZE_MEAN_MAX: u64 = 1 << 30;
 
 /// The law of request sizes.
@@ -46,13 +47,25 @@ pub enum Layout {
 }
 
 /// Whether requests pass the page cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Through the page cache.
+    #[default]
     Buffered,
     /// Around it.
     Direct,
+}
+
+/// When the requests of an open loop begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// At equal distances.
+    #[default]
+    Fixed,
+    /// At random, independent of each other: a Poisson process.
+    Poisson,
 }
 
 /// What the page cache holds at the start.
@@ -95,6 +108,8 @@ pub struct Workload {
     pub fsync_every: u32,
     /// Requests per second, open loop; 0 is a closed loop.
     pub rate: f64,
+    /// When the requests of an open loop begin.
+    pub arrivals: Arrivals,
     /// What is cached at the start.
     pub state: State,
 }
@@ -115,6 +130,7 @@ impl Default for Workload {
             access: Access::Buffered,
             fsync_every: 0,
             rate: 0.0,
+            arrivals: Arrivals::Fixed,
             state: State::Warm,
         }
     }
@@ -154,13 +170,10 @@ pub enum WorkloadError {
         /// Mean request size.
         size: String,
     },
-    /// A key's value that this build does not serve.
-    #[error("{0} is not supported by this build; leave the key out")]
-    NotYet(String),
 }
 
 /// All keys, in the order they are shown.
-pub const KEYS: [&str; 14] = [
+pub const KEYS: [&str; 15] = [
     "unique_bytes",
     "size_mean",
     "size_dist",
@@ -174,6 +187,7 @@ pub const KEYS: [&str; 14] = [
     "access",
     "fsync_every",
     "rate",
+    "arrivals",
     "state",
 ];
 
@@ -249,6 +263,10 @@ impl Workload {
                 let layouts = [("private", Layout::Private), ("shared", Layout::Shared)];
                 self.layout = word("layout", value, &layouts)?;
             }
+            "arrivals" => {
+                let laws = [("fixed", Arrivals::Fixed), ("poisson", Arrivals::Poisson)];
+                self.arrivals = word("arrivals", value, &laws)?;
+            }
             "access" => {
                 let ways = [("buffered", Access::Buffered), ("direct", Access::Direct)];
                 self.access = word("access", value, &ways)?;
@@ -286,8 +304,8 @@ impl Workload {
         if self.process_num == 0 || self.process_num > PROCESS_NUM_MAX {
             return wrong("process_num", self.process_num.to_string(), "1 to 4096");
         }
-        if self.depth == 0 {
-            return wrong("depth", "0".into(), "1 or more");
+        if self.depth == 0 || self.depth > DEPTH_MAX {
+            return wrong("depth", self.depth.to_string(), "1 to 4096");
         }
         if !self.rate.is_finite() || self.rate < 0.0 {
             return wrong("rate", self.rate.to_string(), "0 (closed loop) or requests per second");
@@ -299,6 +317,18 @@ impl Workload {
             });
         }
         Ok(())
+    }
+
+    /// Whether it has several requests in flight per process, or fdatasyncs: what the graphs of a
+    /// map do not have.
+    pub fn has_extras(&self) -> bool {
+        self.depth > 1 || self.fsync_every > 0
+    }
+
+    /// The same without these.
+    #[must_use]
+    pub fn without_extras(&self) -> Self {
+        Self { depth: 1, fsync_every: 0, ..self.clone() }
     }
 
     /// Data of one process, bytes: a multiple of `align`.
@@ -328,6 +358,7 @@ impl Workload {
         add("access", &name(&self.access), self.access != usual.access);
         add("fsync_every", &self.fsync_every, self.fsync_every != 0);
         add("rate", &self.rate, self.rate != 0.0);
+        add("arrivals", &name(&self.arrivals), self.arrivals != usual.arrivals);
         add("state", &name(&self.state), self.state != usual.state);
         text
     }
@@ -429,7 +460,7 @@ mod tests {
         for text in [
             "unique_bytes=1GiB,size_mean=512,size_dist=fixed,state=cold",
             "read_frac=0.25,seq_frac=1,process_num=3,layout=shared,seq_scope=direction",
-            "depth=8,access=direct,fsync_every=4,rate=100,align=8k",
+            "depth=8,access=direct,fsync_every=4,rate=100,arrivals=poisson,align=8k",
         ] {
             let work = Workload::parse(text).unwrap();
             assert_eq!(Workload::parse(&work.literal()).unwrap(), work, "{work}");

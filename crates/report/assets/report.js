@@ -5,7 +5,7 @@
   const charts = new Map(JSON.parse(document.getElementById("charts").textContent).map((c) => [c.id, c]));
   const colour = (ink) => `var(--${ink})`;
   const SYMBOLS = { read: "circle", write: "triangle", mixed: "diamond2", fill: "square", canary: "star", plain: "circle", blend: "circle", product: "triangle", gaussian: "square", orthogonal: "diamond2" };
-  const DASHES = { write: "7 4", mixed: "2 3.5", product: "7 4", gaussian: "2 3.5", orthogonal: "10 3 2 3", plain: "4 4" };
+  const DASHES = { write: "7 4", mixed: "2 3.5", canary: "10 3 2 3", fill: "4 2", product: "7 4", gaussian: "2 3.5", orthogonal: "10 3 2 3", plain: "4 4" };
   // Room that the label of a tick needs, in pixels.
   const TICK_ROOM = { bytes: 62, fraction: 42, count: 34, seconds: 62, rate: 110, percent: 110 };
 
@@ -23,7 +23,7 @@
     deviation: (v) => `${v > 0 ? "+" : v < 0 ? "−" : ""}${digits(Math.abs(v) * 100)} %`,
     percent: (v) => `${digits(v * 100)} %`,
     count: digits,
-    seconds: (v) => (v >= 7200 ? `${digits(v / 3600)} h` : v >= 60 ? `${digits(v / 60)} min` : `${digits(v)} s`),
+    seconds: (v) => (v > 0 && v < 1 ? scaled(v * 1e9, 1000, ["ns", "µs", "ms"]) : v >= 7200 ? `${digits(v / 3600)} h` : v >= 60 ? `${digits(v / 60)} min` : `${digits(v)} s`),
     slope: (v) => digits(v).replace("-", "−"),
     ratio: (v) => `× ${digits(v)}`,
   };
@@ -45,10 +45,10 @@
   function yDomain(chart, marks) {
     const rules = chart.rules.filter((r) => r.kind === "level").map((r) => r.at);
     const values = marks.flatMap((m) => [m.y, m.low, m.high]).filter((v) => usable(chart.y, v)).concat(rules);
-    let low = Math.min(...values), high = Math.max(...values, chart.y.reach ?? -Infinity);
+    let low = Math.min(...values, chart.y.foot ?? Infinity), high = Math.max(...values, chart.y.reach ?? -Infinity);
     if (isLog(chart.y)) {
       // A bar that nearly reaches zero would squeeze everything else.
-      low = Math.max(low, Math.min(...marks.map((m) => m.y)) / 4);
+      low = Math.max(low, Math.min(...marks.map((m) => m.y), chart.y.foot ?? Infinity) / 4);
       const pad = Math.max((high / low) ** 0.07, 1.15);
       return [low / pad, high * pad];
     }
@@ -175,16 +175,33 @@
     }));
   }
 
+  const BANDED = ["ribbon", "curve"];
+  const LINES_ALONE = ["line", "curve"];
+
   function dataMarks(chart, marks) {
-    const bars = marks.filter((m) => m.high > m.low).map((m) => ({ ...m, low: usable(chart.y, m.low) ? m.low : m.y }));
-    const joined = chart.series.filter((s) => s.drawn !== "dots").map((s) => [s.ink, marks.filter((m) => m.name === s.name)]);
-    const dots = marks.filter((m) => m.drawn !== "line");
+    const whole = marks.filter((m) => m.high > m.low).map((m) => ({ ...m, low: usable(chart.y, m.low) ? m.low : m.y }));
+    const bars = whole.filter((m) => !BANDED.includes(m.drawn));
+    const of = (series) => (m) => m.name === series.name;
+    const banded = chart.series.filter((s) => BANDED.includes(s.drawn));
+    const joined = chart.series.filter((s) => s.drawn !== "dots");
+    const dots = marks.filter((m) => !LINES_ALONE.includes(m.drawn));
     const crowded = dots.length > 120;
+    const focal = chart.rules.filter((r) => r.kind === "focal").map((r) => r.at);
+    const ringed = dots.filter((m) => focal.some((at) => Math.abs(m.x - at) <= 0.01 * Math.abs(at)));
     return [
-      ...joined.map(([ink, points]) => Plot.line(points, { x: "x", y: "y", stroke: colour(ink), strokeWidth: 1.75, strokeDasharray: joined.length > 1 ? DASHES[ink] : undefined })),
+      ...banded.map((s) => Plot.areaY(whole.filter(of(s)), { x: "x", y1: "low", y2: "high", fill: colour(s.ink), fillOpacity: 0.17, clip: true })),
+      ...joined.map((s) => Plot.line(marks.filter(of(s)), { x: "x", y: "y", stroke: colour(s.ink), strokeWidth: 1.75, strokeDasharray: joined.length > 1 ? DASHES[s.ink] : undefined, clip: true })),
       Plot.ruleX(bars, { x: "x", y1: "low", y2: "high", stroke: (m) => colour(m.ink), strokeWidth: 1.5, strokeOpacity: crowded ? 0.45 : 0.9, clip: true }),
       Plot.dot(dots, { x: "x", y: "y", fill: (m) => colour(m.ink), symbol: (m) => SYMBOLS[m.ink], r: crowded ? 2.9 : 3.4, stroke: "var(--paper)", strokeWidth: 0.75 }),
+      Plot.dot(ringed, { x: "x", y: "y", stroke: (m) => colour(m.ink), strokeWidth: 1.5, r: 7 }),
     ];
+  }
+
+  // What a pointer or the arrow keys can be on: measured marks where there are any, for those say
+  // in their notes what the model says.
+  function pointable(marks) {
+    const measured = marks.filter((m) => m.drawn !== "curve");
+    return measured.length ? measured : marks;
   }
 
   function tipText(chart, m) {
@@ -194,6 +211,13 @@
     if (chart.series.length > 1) lines.unshift(m.name);
     if (m.note) lines.push(...m.note.split(/,\s*/));
     return lines.join("\n");
+  }
+
+  // Figures along the vertical axis. On a logarithmic one the library would leave out some.
+  function heights(axis, domain) {
+    const ticks = ticksFor(axis, domain, 8);
+    if (!ticks || !isLog(axis)) return Plot.axisY({ ticks: ticks ?? 4, tickFormat: SHOW[axis.unit], tickSize: 0, tickPadding: 8, label: null });
+    return Plot.text(ticks, { y: (t) => t, text: SHOW[axis.unit], frameAnchor: "left", textAnchor: "end", dx: -8 });
   }
 
   function draw(figure) {
@@ -210,26 +234,69 @@
     const inner = width - marginLeft - marginRight;
     const rules = ruleMarks(chart, x, inner);
     const label = AXIS_NOTE[chart.y.unit] ? `${chart.y.label}, ${AXIS_NOTE[chart.y.unit]}` : chart.y.label;
-    const marginTop = 24 + 15 * rules.rows, marginBottom = chart.x.names ? 96 : 40;
+    const targets = pointable(marks);
+    const slanted = chart.x.names?.some((name) => name.length > 8) ?? false;
+    const marginTop = 24 + 15 * rules.rows, marginBottom = slanted ? 96 : 40;
     const svg = Plot.plot({
       width, height, marginLeft, marginRight, marginTop, marginBottom,
       style: { background: "none", color: "var(--ink)", fontSize: "12px" },
-      x: scaleOf(chart.x, x), y: scaleOf(chart.y, y),
+      x: scaleOf(chart.x, x), y: { ...scaleOf(chart.y, y), axis: null },
       marks: [
         ...bandMarks(chart, x, inner),
         Plot.gridY({ ticks: ticksFor(chart.y, y, 8) ?? 4, stroke: "var(--line)", strokeOpacity: 1 }),
-        Plot.axisY({ ticks: ticksFor(chart.y, y, 8) ?? 4, tickFormat: SHOW[chart.y.unit], tickSize: 0, tickPadding: 8, label: null }),
-        Plot.axisX({ ticks: ticksFor(chart.x, x, Math.floor(inner / TICK_ROOM[chart.x.unit])), tickFormat: (v) => show(chart.x, v), tickRotate: chart.x.names ? -35 : 0, tickSize: 5, label: chart.x.names ? null : chart.x.label, labelAnchor: "right", labelArrow: "right" }),
+        heights(chart.y, y),
+        Plot.axisX({ ticks: ticksFor(chart.x, x, Math.floor(inner / TICK_ROOM[chart.x.unit])), tickFormat: (v) => show(chart.x, v), tickRotate: slanted ? -35 : 0, tickSize: 5, label: slanted ? null : chart.x.label, labelAnchor: "right", labelArrow: "right" }),
         Plot.text([label], { frameAnchor: "top-left", dx: -marginLeft, dy: -marginTop + 5, textAnchor: "start", lineAnchor: "top", fill: "var(--soft)" }),
         ...rules.marks,
         ...(diagonal.length ? levelNames(chart) : []),
         ...diagonal.map((r) => Plot.line([[x[0], x[0]], [x[1], x[1]]], { stroke: colour(r.ink), strokeWidth: 1.25 })),
         ...dataMarks(chart, marks),
-        Plot.tip(marks, Plot.pointer({ x: "x", y: "y", title: (m) => tipText(chart, m), maxRadius: 60, fill: "var(--paper)", stroke: "var(--soft)", fontSize: 12, lineHeight: 1.35 })),
+        Plot.tip(targets, Plot.pointer({ x: "x", y: "y", title: (m) => tipText(chart, m), maxRadius: 60, fill: "var(--paper)", stroke: "var(--soft)", fontSize: 12, lineHeight: 1.35 })),
       ],
     });
     svg.setAttribute("aria-hidden", "true");
     container.replaceChildren(svg);
+    container.onkeydown = (event) => step(event, chart, svg, targets);
+    container.onblur = () => svg.dispatchEvent(new PointerEvent("pointerleave"));
+  }
+
+  // The arrow keys do what a pointer does: left and right along a curve, up and down from curve to
+  // curve; what the tip shows is also spoken.
+  const spoken = document.body.appendChild(document.createElement("p"));
+  spoken.className = "spoken";
+  spoken.setAttribute("aria-live", "polite");
+  const reached = new WeakMap();
+
+  function step(event, chart, svg, targets) {
+    if (event.key === "Escape") svg.dispatchEvent(new PointerEvent("pointerleave"));
+    const at = reached.get(event.currentTarget);
+    const next = neighbour(event.key, targets, targets[at] ?? null);
+    if (!next) return;
+    event.preventDefault();
+    reached.set(event.currentTarget, targets.indexOf(next));
+    const box = svg.getBoundingClientRect();
+    const shrunk = box.width / svg.width.baseVal.value;
+    svg.dispatchEvent(new PointerEvent("pointermove", {
+      pointerType: "mouse",
+      clientX: box.left + svg.scale("x").apply(next.x) * shrunk,
+      clientY: box.top + svg.scale("y").apply(next.y) * shrunk,
+    }));
+    spoken.textContent = tipText(chart, next);
+  }
+
+  function neighbour(key, targets, at) {
+    if (!["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"].includes(key)) return null;
+    if (!at) return targets[0];
+    const row = targets.filter((m) => m.name === at.name);
+    const place = row.indexOf(at);
+    if (key === "Home") return row[0];
+    if (key === "End") return row[row.length - 1];
+    if (key === "ArrowLeft") return row[place - 1] ?? at;
+    if (key === "ArrowRight") return row[place + 1] ?? at;
+    const names = [...new Set(targets.map((m) => m.name))];
+    const name = names[names.indexOf(at.name) + (key === "ArrowDown" ? 1 : -1)];
+    const other = targets.filter((m) => m.name === name);
+    return other.reduce((best, m) => (Math.abs(m.x - at.x) < Math.abs(best.x - at.x) ? m : best), other[0]) ?? at;
   }
 
   const figures = [...document.querySelectorAll("figure[data-chart]")].filter((f) => f.querySelector(".plot"));
@@ -246,4 +313,34 @@
     redraw(container);
     observer.observe(container);
   }
+
+  // The fio job of each row, unpacked when the first is asked for.
+  const packed = document.getElementById("jobs")?.textContent ?? "";
+  const unpack = async () => {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(plain).json();
+  };
+  let jobs;
+  const rows = packed ? [...document.querySelectorAll(".reproduce > tbody > tr")] : [];
+  rows.forEach((row, index) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "fio job";
+    button.setAttribute("aria-expanded", "false");
+    button.addEventListener("click", async () => {
+      const open = button.getAttribute("aria-expanded") === "true";
+      button.setAttribute("aria-expanded", String(!open));
+      if (open) return row.nextElementSibling.remove();
+      const cell = document.createElement("td");
+      cell.colSpan = row.cells.length;
+      const text = cell.appendChild(document.createElement("pre"));
+      const below = document.createElement("tr");
+      below.append(cell);
+      row.after(below);
+      jobs ??= unpack();
+      text.textContent = (await jobs)[index];
+    });
+    row.cells[0].append(" ", button);
+  });
 })();

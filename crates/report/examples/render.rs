@@ -8,7 +8,8 @@ use std::io::{BufReader, Write, stderr, stdout};
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: render RECORD > report.html")?;
     let record = ioscape_model::Record::read(BufReader::new(File::open(&path)?))?;
-    stdout().write_all(ioscape_report::html(&record).as_bytes())?;
+    let page = ioscape_report::ReportPage::of(&record);
+    stdout().write_all(ioscape_report::html(&page).as_bytes())?;
     stderr().write_all(ioscape_report::text(&record, &path, 80, false).as_bytes())?;
     Ok(())
 }

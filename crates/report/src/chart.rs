@@ -42,12 +42,25 @@ pub(crate) struct Axis {
     /// Where it has to end at least, so that graphs can be compared with each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reach: Option<f64>,
+    /// Where a logarithmic axis has to begin at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) foot: Option<f64>,
     /// What stands at 1, 2, … in place of figures; empty where figures do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) names: Vec<String>,
 }
 
 impl Axis {
+    /// An axis of figures, as long as what is plotted.
+    pub(crate) fn new(label: &str, scale: Scale, unit: Unit) -> Self {
+        Self { label: label.to_owned(), scale, unit, reach: None, foot: None, names: vec![] }
+    }
+
+    /// An axis of names.
+    pub(crate) fn of_names(label: &str, names: Vec<String>) -> Self {
+        Self { names, ..Self::new(label, Scale::Linear, Unit::Count) }
+    }
+
     fn show(&self, value: f64) -> String {
         let place = (value.round() as usize).checked_sub(1);
         let name = place.and_then(|place| self.names.get(place));
@@ -130,6 +143,7 @@ impl Unit {
         match self {
             Self::Rate => figures::rate(&mark.y),
             Self::Ratio => figures::ratio(&mark.y),
+            Self::Seconds => figures::seconds(&mark.y),
             _ => self.show(mark.y.mean),
         }
     }
@@ -156,8 +170,25 @@ pub(crate) enum Drawn {
     Dots,
     /// Each, and a line through them.
     Joined,
+    /// The same, the intervals as a band along the line.
+    Ribbon,
     /// The line alone: what was computed, not measured.
     Line,
+    /// A line with the band of its intervals: what was computed, many points a graph.
+    Curve,
+}
+
+impl Drawn {
+    /// Its name, which is a class of the style sheet.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Dots => "dots",
+            Self::Joined => "joined",
+            Self::Ribbon => "ribbon",
+            Self::Line => "line",
+            Self::Curve => "curve",
+        }
+    }
 }
 
 /// A colour and a shape, by what they stand for. The page and the terminal choose the shades.
@@ -216,19 +247,35 @@ pub(crate) struct Mark {
 }
 
 impl Serialize for Mark {
-    /// `[x, mean, low, high, note]`, with five digits: more than anybody sees, half the size.
+    /// `[x, mean, low, high, note]`, with four digits: more than anybody sees, half the size. An
+    /// interval without width is left out.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Interval { mean, low, high } = self.y;
-        (short(self.x), short(mean), short(low), short(high), &self.note).serialize(serializer)
+        let ends = (high > low).then_some([low, high]);
+        let end = |which: usize| ends.map_or(Short::Unknown, |ends| Short::of(ends[which]));
+        (Short::of(self.x), Short::of(mean), end(0), end(1), &self.note).serialize(serializer)
     }
 }
 
-/// Null, for the page's script, where it is no number.
-fn short(value: f64) -> Option<f64> {
-    if value == 0.0 || !value.is_finite() {
-        return value.is_finite().then_some(value);
+/// A figure for the page's script, in as few characters as it takes.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Short {
+    /// Null: it is no number.
+    Unknown,
+    Whole(i64),
+    Broken(f64),
+}
+
+impl Short {
+    fn of(value: f64) -> Self {
+        match format!("{value:.3e}").parse::<f64>() {
+            Ok(short) if !short.is_finite() => Self::Unknown,
+            Ok(short) if short.fract() == 0.0 && short.abs() < 1e15 => Self::Whole(short as i64),
+            Ok(short) => Self::Broken(short),
+            Err(_) => Self::Unknown,
+        }
     }
-    format!("{value:.4e}").parse().ok()
 }
 
 /// A shaded stretch.
@@ -295,10 +342,14 @@ pub(crate) struct Table {
 }
 
 impl Chart {
-    /// Every mark in words.
+    /// Every mark in words. Curves are left out beside measured figures, which say in their notes
+    /// how high the curve is there.
     pub(crate) fn table(&self) -> Table {
-        let named = self.series.len() > 1;
-        let noted = self.series.iter().flat_map(|s| &s.marks).any(|mark| !mark.note.is_empty());
+        let is_measured = |series: &&Series| series.drawn != Drawn::Curve;
+        let any_measured = self.series.iter().any(|series| is_measured(&series));
+        let listed = || self.series.iter().filter(move |s| !any_measured || is_measured(s));
+        let named = listed().count() > 1;
+        let noted = listed().flat_map(|s| &s.marks).any(|mark| !mark.note.is_empty());
         let mut head = vec![self.x.label.clone(), self.y.label.clone()];
         if named {
             head.insert(0, "curve".to_owned());
@@ -307,7 +358,7 @@ impl Chart {
             head.push("more".to_owned());
         }
         let mut rows = Vec::new();
-        for series in &self.series {
+        for series in listed() {
             for mark in &series.marks {
                 let mut row = vec![self.x.show(mark.x), self.y.unit.show_mark(mark)];
                 if named {
@@ -330,18 +381,12 @@ impl Chart {
 
 /// The axis that most graphs share.
 pub(crate) fn throughput_axis(scale: Scale) -> Axis {
-    Axis { label: "throughput".to_owned(), scale, unit: Unit::Rate, reach: None, names: vec![] }
+    Axis::new("throughput", scale, Unit::Rate)
 }
 
 /// The axis of the landscape.
 pub(crate) fn unique_bytes_axis() -> Axis {
-    Axis {
-        label: "unique_bytes".to_owned(),
-        scale: Scale::Log2,
-        unit: Unit::Bytes,
-        reach: None,
-        names: vec![],
-    }
+    Axis::new("unique_bytes", Scale::Log2, Unit::Bytes)
 }
 
 /// `8 MiB to 190 MiB`.

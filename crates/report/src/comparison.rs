@@ -182,8 +182,28 @@ pub(crate) fn workloads(
     Table { head, rows }
 }
 
+/// Whether it was measured in alternation and not predicted.
+pub(crate) fn is_live(page: &ComparisonPage<'_>) -> bool {
+    page.document.comparisons.iter().any(|comparison| comparison.pairs.is_some())
+}
+
 /// What the intervals of [`workloads`] are.
-pub(crate) const WORKLOADS_NOTE: &str = "Predicted throughput, and its ratio with the interval at \
+pub(crate) fn workloads_note(page: &ComparisonPage<'_>) -> String {
+    let pairs = page.document.comparisons.iter().filter_map(|comparison| comparison.pairs);
+    let (Some(fewest), Some(most)) = (pairs.clone().min(), pairs.max()) else {
+        return WORKLOADS_NOTE.to_owned();
+    };
+    let pairs = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    format!(
+        "Measured in alternation: throughput in {pairs} pairs of visits, one to A and one to B \
+         right after the other, and its ratio with the interval at the level of its test. The \
+         tests are corrected together (Holm): the chance of any false difference among them is \
+         5 % at most. The last row: the mean of all ratios, from the rounds that hold all \
+         workloads."
+    )
+}
+
+const WORKLOADS_NOTE: &str = "Predicted throughput, and its ratio with the interval at \
     the level of its test. The tests of one record against A are corrected together (Holm): the \
     chance of any false difference among them is 5 % at most. The last rows: the mean of all \
     ratios in range, and the median over workloads that both records measured.";

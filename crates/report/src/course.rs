@@ -172,7 +172,7 @@ fn ink_of(role: Role) -> Ink {
     match role {
         Role::ReadBorder => Ink::Read,
         Role::WriteBorder => Ink::Write,
-        Role::Sweep | Role::Family => Ink::Mixed,
+        Role::Sweep | Role::Family | Role::Extra => Ink::Mixed,
         Role::Calibration | Role::Refinement => Ink::Fill,
         Role::Canary => Ink::Canary,
         _ => Ink::Plain,
@@ -184,7 +184,7 @@ fn visit_mark(point: &Point) -> Mark {
     Mark {
         x: point.started_s,
         y: point.throughput_bytes_per_s,
-        note: format!("{}{steady}", point.workload.literal()),
+        note: format!("{}{steady}", figures::workload(&point.workload)),
     }
 }
 
@@ -196,12 +196,12 @@ pub(crate) fn stability_chart(record: &Record) -> Chart {
     }
     let mut canaries = Vec::new();
     let mut others = Vec::new();
-    for (literal, visits) in groups.iter().filter(|(_, visits)| visits.len() > 1) {
+    for visits in groups.values().filter(|visits| visits.len() > 1) {
         let mean = visits.iter().map(|p| p.throughput()).sum::<f64>() / visits.len() as f64;
         for point in visits {
             let deviation = point.throughput() / mean - 1.0;
-            let mark =
-                Mark { x: point.started_s, y: Interval::exact(deviation), note: literal.clone() };
+            let note = figures::workload(&point.workload);
+            let mark = Mark { x: point.started_s, y: Interval::exact(deviation), note };
             let marks = if point.role == Role::Canary { &mut canaries } else { &mut others };
             if deviation.is_finite() {
                 marks.push(mark);
@@ -225,13 +225,7 @@ pub(crate) fn stability_chart(record: &Record) -> Chart {
                   that the machine changed while it was measured."
             .to_owned(),
         x: time_axis(),
-        y: Axis {
-            label: "deviation".to_owned(),
-            scale: Scale::Linear,
-            unit: Unit::Deviation,
-            reach: None,
-            names: vec![],
-        },
+        y: Axis::new("deviation", Scale::Linear, Unit::Deviation),
         series: series.collect(),
         bands: vec![],
         rules: vec![Rule { at: 0.0, name: String::new(), kind: RuleKind::Level, ink: Ink::Plain }],
@@ -239,11 +233,5 @@ pub(crate) fn stability_chart(record: &Record) -> Chart {
 }
 
 fn time_axis() -> Axis {
-    Axis {
-        label: "since the start".to_owned(),
-        scale: Scale::Linear,
-        unit: Unit::Seconds,
-        reach: None,
-        names: vec![],
-    }
+    Axis::new("since the start", Scale::Linear, Unit::Seconds)
 }

@@ -47,6 +47,8 @@ pub(crate) fn method_name(method: Method) -> &'static str {
         Method::Orthogonal => "orthogonal",
         Method::Measure => "measure",
         Method::Validate => "validate",
+        Method::Suite => "suite",
+        Method::Compare => "compare",
     }
 }
 

@@ -2,8 +2,9 @@
 //! vector (Chen and Patterson 1994, section 6), and what each parameter brings.
 
 use ioscape_model::units::{show_rate, show_seconds};
-use ioscape_model::{Estimate, Region, Workload};
+use ioscape_model::{Estimate, Range, Ranges, Region, Workload};
 
+use crate::answers::Answers;
 use crate::chart::{
     Axis, Band, BandKind, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Table, Unit,
     throughput_axis,
@@ -16,6 +17,9 @@ const GOOD_FRACTION: f64 = 0.75;
 /// Two values of a parameter closer than this are the same focal value: sizes are rounded to the
 /// alignment on their way to the device.
 const SAME_WITHIN: f64 = 0.01;
+/// Points of a computed curve: to each doubling, and from 0 to 1.
+const OCTAVE_STEPS: f64 = 3.0;
+const FRACTION_STEPS: u32 = 20;
 
 /// A parameter that a graph runs along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +28,18 @@ pub(crate) enum Parameter {
     ReadFrac,
     SeqFrac,
     ProcessNum,
+    Depth,
+    /// As fdatasyncs per write, so that never is an end of the axis.
+    FsyncEvery,
 }
 
 impl Parameter {
     /// In the order of the paper's figures.
     pub(crate) const ALL: [Self; 4] =
         [Self::SizeMean, Self::ReadFrac, Self::ProcessNum, Self::SeqFrac];
+
+    /// What a map sweeps besides, where it could.
+    const EXTRAS: [Self; 2] = [Self::Depth, Self::FsyncEvery];
 
     /// Its key.
     pub(crate) fn key(self) -> &'static str {
@@ -38,6 +48,8 @@ impl Parameter {
             Self::ReadFrac => "read_frac",
             Self::SeqFrac => "seq_frac",
             Self::ProcessNum => "process_num",
+            Self::Depth => "depth",
+            Self::FsyncEvery => "fdatasyncs per write",
         }
     }
 
@@ -47,6 +59,9 @@ impl Parameter {
             Self::ReadFrac => work.read_frac,
             Self::SeqFrac => work.seq_frac,
             Self::ProcessNum => f64::from(work.process_num),
+            Self::Depth => f64::from(work.depth),
+            Self::FsyncEvery if work.fsync_every == 0 => 0.0,
+            Self::FsyncEvery => f64::from(work.fsync_every).recip(),
         }
     }
 
@@ -59,17 +74,65 @@ impl Parameter {
             Self::ReadFrac => work.read_frac = other.read_frac,
             Self::SeqFrac => work.seq_frac = other.seq_frac,
             Self::ProcessNum => work.process_num = other.process_num,
+            Self::Depth => work.depth = other.depth,
+            Self::FsyncEvery => work.fsync_every = other.fsync_every,
+        }
+    }
+
+    /// A workload moved along the parameter.
+    fn moved(self, focal: &Workload, value: f64) -> Workload {
+        let mut work = focal.clone();
+        match self {
+            Self::SizeMean => work.size_mean = value.round() as u64,
+            Self::ReadFrac => work.read_frac = value,
+            Self::SeqFrac => work.seq_frac = value,
+            Self::ProcessNum => work.process_num = value.round() as u32,
+            Self::Depth => work.depth = value.round() as u32,
+            Self::FsyncEvery if value <= 0.0 => work.fsync_every = 0,
+            Self::FsyncEvery => work.fsync_every = value.recip().round() as u32,
+        }
+        work
+    }
+
+    /// Where a curve is computed, over all that was to be measured.
+    fn steps(self, ranges: &Ranges) -> Vec<f64> {
+        let (size, processes) = (ranges.size_mean, ranges.process_num);
+        match self {
+            Self::SizeMean => octave_steps(size.min as f64, size.max as f64),
+            Self::ReadFrac | Self::SeqFrac => {
+                (0..=FRACTION_STEPS).map(|i| f64::from(i) / f64::from(FRACTION_STEPS)).collect()
+            }
+            Self::ProcessNum => count_steps(processes),
+            Self::Depth => count_steps(ranges.depth),
+            Self::FsyncEvery => {
+                let writes = Range { min: 1, max: ranges.fsync_every.max.max(1) };
+                let syncs = count_steps(writes).into_iter().rev().map(f64::recip);
+                std::iter::once(0.0).chain(syncs).collect()
+            }
         }
     }
 
     fn axis(self) -> Axis {
         let (scale, unit) = match self {
             Self::SizeMean => (Scale::Log2, Unit::Bytes),
-            Self::ReadFrac | Self::SeqFrac => (Scale::Linear, Unit::Fraction),
-            Self::ProcessNum => (Scale::Log2, Unit::Count),
+            Self::ReadFrac | Self::SeqFrac | Self::FsyncEvery => (Scale::Linear, Unit::Fraction),
+            Self::ProcessNum | Self::Depth => (Scale::Log2, Unit::Count),
         };
-        Axis { label: self.key().to_owned(), scale, unit, reach: None, names: vec![] }
+        Axis::new(self.key(), scale, unit)
     }
+}
+
+/// From end to end, [`OCTAVE_STEPS`] to each doubling.
+fn octave_steps(from: f64, to: f64) -> Vec<f64> {
+    let count = ((to / from).log2() * OCTAVE_STEPS).ceil().max(1.0) as u32;
+    (0..=count).map(|i| from * (to / from).powf(f64::from(i) / f64::from(count))).collect()
+}
+
+fn count_steps(range: Range) -> Vec<f64> {
+    let steps = octave_steps(range.min as f64, range.max as f64);
+    let mut all: Vec<f64> = steps.into_iter().map(f64::round).collect();
+    all.dedup();
+    all
 }
 
 /// One graph.
@@ -98,7 +161,10 @@ impl<'a> Family<'a> {
                 .sort_by(|a, b| parameter.of(&a.workload).total_cmp(&parameter.of(&b.workload)));
             Graph { parameter, estimates }
         };
-        Self { region, graphs: Parameter::ALL.into_iter().map(graph).collect() }
+        let mut graphs: Vec<Graph<'_>> = Parameter::ALL.into_iter().map(graph).collect();
+        let extras = Parameter::EXTRAS.into_iter().map(graph);
+        graphs.extend(extras.filter(|graph| graph.estimates.len() > 1));
+        Self { region, graphs }
     }
 
     /// The graph of a parameter.
@@ -111,31 +177,34 @@ impl<'a> Family<'a> {
         let mut all = self.graphs.iter().flat_map(|graph| &graph.estimates);
         all.find(|estimate| {
             let work = &estimate.workload;
-            Parameter::ALL.iter().all(|p| same(p.of(work), p.of(&self.region.focal)))
+            let is_on_axes = work.has_extras() == self.region.focal.has_extras();
+            is_on_axes && Parameter::ALL.iter().all(|p| same(p.of(work), p.of(&self.region.focal)))
         })
         .copied()
     }
 
-    /// The highest end of an interval: all graphs of a family have the same vertical axis.
-    fn top(&self) -> Option<f64> {
-        let all = self.graphs.iter().flat_map(|graph| &graph.estimates);
-        all.map(|e| e.throughput_bytes_per_s.mean.max(e.throughput_bytes_per_s.high))
-            .filter(|top| top.is_finite())
-            .reduce(f64::max)
-    }
-
-    /// The graphs.
-    pub(crate) fn charts(&self, region_index: usize) -> Vec<Chart> {
-        let top = self.top();
-        self.graphs
+    /// The graphs, with what the models say over all of `ranges`.
+    pub(crate) fn charts(
+        &self,
+        region_index: usize,
+        answers: Answers<'_>,
+        ranges: &Ranges,
+    ) -> Vec<Chart> {
+        let mut charts: Vec<Chart> = self
+            .graphs
             .iter()
             .map(|graph| {
-                let mut chart = graph.chart(&self.region.focal);
-                chart.id = format!("region-{}-{}", region_index + 1, graph.parameter.key());
-                chart.y.reach = top;
+                let mut chart = graph.chart(&self.region.focal, answers, ranges);
+                let key = graph.parameter.key().replace(' ', "-");
+                chart.id = format!("region-{}-{key}", region_index + 1);
                 chart
             })
-            .collect()
+            .collect();
+        let top = top(&charts);
+        for chart in &mut charts {
+            chart.y.reach = top;
+        }
+        charts
     }
 
     /// What one step away from the focal vector brings.
@@ -160,6 +229,12 @@ impl<'a> Family<'a> {
     }
 }
 
+/// The highest end of an interval: all graphs of a family have the same vertical axis.
+fn top(charts: &[Chart]) -> Option<f64> {
+    let marks = charts.iter().flat_map(|chart| &chart.series).flat_map(|series| &series.marks);
+    marks.map(|mark| mark.y.mean.max(mark.y.high)).filter(|top| top.is_finite()).reduce(f64::max)
+}
+
 fn words(parameter: Parameter, value: f64, end: &str) -> String {
     match parameter {
         Parameter::SizeMean => format!("{end} requests, {}", figures::size(value)),
@@ -169,6 +244,10 @@ fn words(parameter: Parameter, value: f64, end: &str) -> String {
         Parameter::SeqFrac if value >= 1.0 => "all sequential".to_owned(),
         Parameter::SeqFrac if value <= 0.0 => "all at random".to_owned(),
         Parameter::SeqFrac => format!("{} sequential", figures::percent(value)),
+        Parameter::Depth => format!("{value:.0} requests in flight"),
+        Parameter::FsyncEvery if value >= 1.0 => "an fdatasync after every write".to_owned(),
+        Parameter::FsyncEvery if value <= 0.0 => "no fdatasync".to_owned(),
+        Parameter::FsyncEvery => format!("an fdatasync after {:.0} writes", value.recip()),
         Parameter::ProcessNum if value <= 1.0 => "1 process".to_owned(),
         Parameter::ProcessNum => format!("{value:.0} processes"),
     }
@@ -196,7 +275,7 @@ fn on_graph(work: &Workload, focal: &Workload, parameter: Parameter) -> bool {
     // What remains once the compared parameters are made equal are the keys without a graph.
     let mut rest = work.clone();
     rest.unique_bytes = focal.unique_bytes;
-    for p in Parameter::ALL {
+    for p in Parameter::ALL.into_iter().chain([parameter]) {
         p.set_to(&mut rest, focal);
     }
     same_data && same_others && rest == *focal
@@ -316,40 +395,64 @@ impl Graph<'_> {
         })
     }
 
-    fn chart(&self, focal: &Workload) -> Chart {
-        let marks = self.estimates.iter().map(|estimate| Mark {
-            x: self.parameter.of(&estimate.workload),
-            y: estimate.throughput_bytes_per_s,
-            note: estimate
-                .hit_fraction
-                .map_or_else(String::new, |hit| format!("{} cached", figures::percent(hit))),
-        });
+    fn chart(&self, focal: &Workload, answers: Answers<'_>, ranges: &Ranges) -> Chart {
         let bands = self.good_stretches().into_iter().map(|(from, to)| Band {
             from,
             to,
             name: String::new(),
             kind: BandKind::Good,
         });
+        let curve = self.curve(focal, answers, ranges);
+        let drawn = if curve.is_some() { Drawn::Dots } else { Drawn::Joined };
+        let measured = Series {
+            name: "measured".to_owned(),
+            ink: Ink::Mixed,
+            drawn,
+            marks: self.estimates.iter().map(|estimate| self.mark(estimate, answers)).collect(),
+        };
         Chart {
             id: String::new(),
             title: format!("over {}", self.parameter.key()),
             caption: self.caption(),
             x: self.parameter.axis(),
             y: throughput_axis(Scale::Linear),
-            series: vec![Series {
-                name: "measured".to_owned(),
-                ink: Ink::Mixed,
-                drawn: Drawn::Joined,
-                marks: marks.collect(),
-            }],
+            series: curve.into_iter().chain([measured]).collect(),
             bands: bands.collect(),
             rules: vec![Rule {
                 at: self.parameter.of(focal),
                 name: "focal".to_owned(),
                 kind: RuleKind::Focal,
-                ink: Ink::Plain,
+                ink: Ink::Mixed,
             }],
         }
+    }
+
+    fn mark(&self, estimate: &Estimate, answers: Answers<'_>) -> Mark {
+        let cached = estimate.hit_fraction.map(|hit| format!("{} cached", figures::percent(hit)));
+        let model = answers.throughput(&estimate.workload);
+        let model = model.map(|interval| format!("model {}", figures::rate(&interval)));
+        Mark {
+            x: self.parameter.of(&estimate.workload),
+            y: estimate.throughput_bytes_per_s,
+            note: [cached, model].into_iter().flatten().collect::<Vec<_>>().join(", "),
+        }
+    }
+
+    /// What the models say between the measured points; none where nothing was measured, for a
+    /// graph of the model alone would look like one of the storage.
+    fn curve(&self, focal: &Workload, answers: Answers<'_>, ranges: &Ranges) -> Option<Series> {
+        self.estimates.first()?;
+        let mark = |value: f64| {
+            let y = answers.throughput(&self.parameter.moved(focal, value))?;
+            Some(Mark { x: value, y, note: String::new() })
+        };
+        let marks: Vec<Mark> = self.parameter.steps(ranges).into_iter().filter_map(mark).collect();
+        (!marks.is_empty()).then(|| Series {
+            name: "model".to_owned(),
+            ink: Ink::Plain,
+            drawn: Drawn::Curve,
+            marks,
+        })
     }
 
     fn caption(&self) -> String {
@@ -381,6 +484,7 @@ mod tests {
             durable_bytes_per_s: None,
             ops_per_s: Interval::exact(1.0),
             response_time_s: ResponseTime::default(),
+            latency_s: None,
             hit_fraction: None,
             steady: true,
             warnings: vec![],
@@ -441,5 +545,12 @@ mod tests {
         assert!(!on(&elsewhere, Parameter::SizeMean));
         let deeper = Workload { depth: 4, ..focal.clone() };
         assert!(!on(&deeper, Parameter::SizeMean));
+        assert!(on(&deeper, Parameter::Depth) && !on(&deeper, Parameter::FsyncEvery));
+        let synced = Workload { fsync_every: 4, ..focal.clone() };
+        assert!(on(&synced, Parameter::FsyncEvery) && !on(&synced, Parameter::Depth));
+        assert!((Parameter::FsyncEvery.of(&synced) - 0.25).abs() < 1e-12);
+        let steps = Parameter::FsyncEvery.steps(&Ranges::usual(1).with_sweeps());
+        let back = |step: &f64| Parameter::FsyncEvery.moved(&focal, *step).fsync_every;
+        assert_eq!((back(&steps[0]), back(&steps[1]), steps.last().map(back)), (0, 64, Some(1)));
     }
 }

@@ -1,8 +1,8 @@
 //! Figures as people read them: with unit and interval, and no digit that is not known.
 
-use ioscape_model::Interval;
-use ioscape_model::units::three_digits;
 pub(crate) use ioscape_model::units::{show_percent as percent, show_size as size};
+use ioscape_model::units::{show_seconds, three_digits};
+use ioscape_model::{Interval, Workload};
 
 const RATE_UNITS: [&str; 5] = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
 const BYTE_UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -25,6 +25,14 @@ pub(crate) fn per_second(interval: &Interval) -> String {
     with_interval(interval, f64::INFINITY, &["/s"])
 }
 
+/// `92 µs (80–110)`.
+pub(crate) fn seconds(interval: &Interval) -> String {
+    if interval.high <= interval.low || interval.mean >= 1.0 {
+        return show_seconds(interval.mean);
+    }
+    with_interval(&interval.scaled(1e9), 1000.0, &["ns", "µs", "ms"])
+}
+
 /// `× 1.05 (0.98–1.12)`.
 pub(crate) fn ratio(interval: &Interval) -> String {
     let shown = with_interval(interval, f64::INFINITY, &[""]);
@@ -34,6 +42,28 @@ pub(crate) fn ratio(interval: &Interval) -> String {
 /// The same where it may be unknown.
 pub(crate) fn percent_or_unknown(fraction: Option<f64>) -> String {
     fraction.map_or_else(|| UNKNOWN.to_owned(), percent)
+}
+
+/// `64 MiB, 16 KiB, 50 % reads, 0 % sequential, 1 process`, and the keys that are not as usual.
+pub(crate) fn workload(work: &Workload) -> String {
+    let mut text = format!(
+        "{}, {}, {} reads, {} sequential, {}",
+        size(work.unique_bytes as f64),
+        size(work.size_mean as f64),
+        percent(work.read_frac),
+        percent(work.seq_frac),
+        count_es(work.process_num as usize, "process"),
+    );
+    // Keys beyond the five follow the fifth comma of the literal.
+    for extra in work.literal().split(',').skip(5) {
+        text.push_str(", ");
+        text.push_str(extra);
+    }
+    text
+}
+
+fn count_es(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}es") }
 }
 
 /// `1 point`, `2 points`.
@@ -100,6 +130,8 @@ mod tests {
         }
         assert_eq!(ratio(&interval(1.051, 0.982, 1.124)), "× 1.05 (0.98–1.12)");
         assert_eq!(ratio(&interval(0.5, 0.5, 0.5)), "× 0.50");
+        assert_eq!(seconds(&interval(92.1e-6, 80e-6, 110e-6)), "92 µs (80–110)");
+        assert_eq!(seconds(&Interval::exact(3.2)), "3.20 s");
         assert_eq!(bytes(&interval(255_852_544.0, 249e6, 262e6)), "244 MiB (237–250)");
         assert_eq!(per_second(&interval(12_345.0, 12_100.0, 12_600.0)), "12300 /s (12100–12600)");
     }

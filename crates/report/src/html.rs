@@ -4,38 +4,66 @@
 use std::fmt::Write as _;
 
 use askama::Template;
-use ioscape_model::units::show_seconds;
-use ioscape_model::{Estimate, Finding, Record};
+use ioscape_model::{Finding, Record, Severity};
+use serde::Serialize;
 
+use crate::answers::Answers;
 use crate::chart::{Chart, Table};
+use crate::costs;
 use crate::course::{self, Part};
 use crate::doubts::{self, Doubt};
 use crate::facts::{self, Fact};
 use crate::family::Family;
 use crate::figures;
+use crate::html::predictor::PredictorSection;
+use crate::html::reproduce::{ReproduceRow, jobs, reproduce};
 use crate::landscape;
+use crate::responses;
 use crate::sample::Samples;
 use crate::sayings;
 use crate::summary::{self, RegionRow};
+use crate::validation::ValidationPage;
+use crate::validation::page::Check;
 
-pub(crate) const STYLE: &str = include_str!("../assets/report.css");
+mod predictor;
+mod reproduce;
+
+pub use predictor::PagePredictor;
+
+pub(crate) const STYLE: &str =
+    concat!(include_str!("../assets/report.css"), include_str!("../assets/predictor.css"));
 pub(crate) const SCRIPT: &str = include_str!("../assets/report.js");
 pub(crate) const PLOT: &str = include_str!("../assets/plot.min.js");
 pub(crate) const PLOT_LICENSES: &str = include_str!("../assets/plot.LICENSES.txt");
 
+/// What stands on the page.
+#[derive(Clone, Copy)]
+pub struct ReportPage<'a> {
+    /// The record.
+    pub record: &'a Record,
+    /// What its models say of workloads.
+    pub answers: Answers<'a>,
+    /// The same models, for the page to ask.
+    pub predictor: Option<PagePredictor<'a>>,
+    /// How far off that was, where somebody tried.
+    pub check: Option<ValidationPage<'a>>,
+}
+
+impl<'a> ReportPage<'a> {
+    /// The page of a record alone, without models.
+    pub fn of(record: &'a Record) -> Self {
+        Self { record, answers: Answers::default(), predictor: None, check: None }
+    }
+}
+
 /// Renders the report.
-pub fn html(record: &Record) -> String {
+pub fn html(page: &ReportPage<'_>) -> String {
+    let record = page.record;
+    if record.suite.suite.is_some() {
+        return crate::suite::page::suite_html(record);
+    }
     let samples = Samples::of(record);
-    let landscape = landscape::chart(record, &samples);
-    let slope = landscape::slope_chart(&samples);
-    let regions = region_sections(record, &samples);
-    let order = course::order_chart(record);
-    let stability = course::stability_chart(record);
-    let families = regions.iter().flat_map(|region| region.figures.iter().map(|f| &f.chart));
-    let all: Vec<&Chart> =
-        [&landscape, &slope].into_iter().chain(families).chain([&order, &stability]).collect();
-    let data = script_json(&all);
-    let page = Page {
+    let mut page = Page {
         style: STYLE,
         script: SCRIPT,
         plot: PLOT,
@@ -57,15 +85,25 @@ pub fn html(record: &Record) -> String {
         pooled: samples.pooled,
         start_time: &record.header.start_time,
         tool: format!("{} {}", record.header.tool.name, record.header.tool.version),
-        landscape: Figure::new(landscape, "landscape"),
-        slope: Figure::new(slope, "wide"),
-        order: Figure::new(order, "wide"),
-        stability: Figure::new(stability, "wide"),
-        data,
-        regional_findings: regions.iter().any(|region| !region.findings.is_empty()),
-        regions,
+        landscape: Figure::new(landscape::chart(record, &samples), "landscape"),
+        slope: Figure::new(landscape::slope_chart(&samples), "wide"),
+        order: Figure::new(course::order_chart(record), "wide"),
+        stability: Figure::new(course::stability_chart(record), "wide"),
+        costs: small(costs::charts(record, page.answers)),
+        responses: small(responses::charts(record, &samples)),
+        check: page.check.as_ref().map(Check::of),
+        predictor: page.predictor.as_ref().map(PredictorSection::of),
+        has_model: page.answers.are_there(),
+        regions: region_sections(record, &samples, page.answers),
+        jobs: jobs(record, &samples),
+        data: String::new(),
     };
+    page.data = script_json(&page.charts());
     page.render().expect("the template writes into a string")
+}
+
+fn small(charts: Vec<Chart>) -> Vec<Figure> {
+    charts.into_iter().map(|chart| Figure::new(chart, "small")).collect()
 }
 
 #[derive(Template)]
@@ -76,6 +114,7 @@ struct Page<'a> {
     plot: &'static str,
     plot_licenses: &'static str,
     data: String,
+    jobs: String,
     path: &'a str,
     storage: String,
     method: &'static str,
@@ -87,9 +126,13 @@ struct Page<'a> {
     rows: Vec<RegionRow>,
     borders: Vec<String>,
     regions: Vec<RegionSection>,
-    /// Whether any region has findings of its own.
-    regional_findings: bool,
+    /// Whether the graphs have the curves of a model.
+    has_model: bool,
+    predictor: Option<PredictorSection>,
     slope: Figure,
+    costs: Vec<Figure>,
+    responses: Vec<Figure>,
+    check: Option<Check>,
     parts: Vec<Part>,
     course: Vec<String>,
     order: Figure,
@@ -100,6 +143,32 @@ struct Page<'a> {
     pooled: bool,
     start_time: &'a str,
     tool: String,
+}
+
+impl Page<'_> {
+    /// Whether any region has findings of its own.
+    fn has_regional_findings(&self) -> bool {
+        self.regions.iter().any(|region| !region.findings.is_empty())
+    }
+
+    /// The gravest doubts, for the head of the page.
+    fn serious_count(&self) -> usize {
+        self.doubts.iter().filter(|doubt| doubt.severity == Severity::Serious).count()
+    }
+
+    /// All graphs, in their order on the page.
+    fn charts(&self) -> Vec<&Chart> {
+        let families = self.regions.iter().flat_map(|region| &region.figures);
+        let check = self.check.iter().flat_map(Check::figures);
+        let figures = [&self.landscape]
+            .into_iter()
+            .chain(families)
+            .chain(&self.costs)
+            .chain(&self.responses)
+            .chain(check)
+            .chain([&self.slope, &self.order, &self.stability]);
+        figures.map(|figure| &figure.chart).collect()
+    }
 }
 
 /// A graph with its words and its table.
@@ -127,17 +196,20 @@ struct RegionSection {
     figures: Vec<Figure>,
 }
 
-fn region_sections(record: &Record, samples: &Samples<'_>) -> Vec<RegionSection> {
+fn region_sections(
+    record: &Record,
+    samples: &Samples<'_>,
+    answers: Answers<'_>,
+) -> Vec<RegionSection> {
     let section = |(index, region): (usize, &ioscape_model::Region)| {
         let family = Family::of(region, samples);
-        let charts = family.charts(index).into_iter();
         RegionSection {
             name: region.name.clone(),
             extent: crate::chart::stretch(region.unique_bytes.from, region.unique_bytes.to),
             focal: focal_words(region),
             findings: sayings::in_region(record, region),
             steps: family.steps(),
-            figures: charts.map(|chart| Figure::new(chart, "small")).collect(),
+            figures: small(family.charts(index, answers, &record.header.ranges)),
         }
     };
     record.regions.iter().enumerate().map(section).collect()
@@ -160,61 +232,8 @@ fn focal_words(region: &ioscape_model::Region) -> String {
     text
 }
 
-struct ReproduceRow {
-    workload: String,
-    command: String,
-    throughput: String,
-    response: String,
-    p99: String,
-    cached: String,
-    durable: String,
-    visits: u32,
-    steady: &'static str,
-}
-
-/// Every workload, with the command that measures it again.
-fn reproduce(record: &Record, samples: &Samples<'_>) -> Vec<ReproduceRow> {
-    let target = shell_word(&record.header.target.path);
-    let row = |estimate: &Estimate| ReproduceRow {
-        workload: estimate.workload.literal(),
-        command: format!("ioscape measure {target} -w {}", estimate.workload.literal()),
-        throughput: figures::rate(&estimate.throughput_bytes_per_s),
-        response: show_seconds(estimate.response_time_s.mean),
-        p99: show_seconds(estimate.response_time_s.p99),
-        cached: figures::percent_or_unknown(estimate.hit_fraction),
-        durable: estimate
-            .durable_bytes_per_s
-            .map_or_else(|| figures::UNKNOWN.to_owned(), ioscape_model::units::show_rate),
-        visits: estimate.visits,
-        steady: if estimate.steady { "yes" } else { "no" },
-    };
-    samples.estimates.iter().map(row).collect()
-}
-
-/// A path as a shell takes it: in single quotes unless it is plain.
-fn shell_word(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
-    if !path.is_empty() && path.chars().all(plain) {
-        return path.to_owned();
-    }
-    format!("'{}'", path.replace('\'', r"'\''"))
-}
-
 /// JSON that may stand inside a script element: a `<` in a string could end the element.
-pub(crate) fn script_json(charts: &[&Chart]) -> String {
-    let json = serde_json::to_string(charts).expect("charts are plain data");
+pub(crate) fn script_json<T: Serialize + ?Sized>(data: &T) -> String {
+    let json = serde_json::to_string(data).expect("it is plain data");
     json.replace('<', "\\u003c")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_quoted_for_the_shell_where_they_must_be() {
-        assert_eq!(shell_word("/mnt/data"), "/mnt/data");
-        assert_eq!(shell_word("/mnt/my data"), "'/mnt/my data'");
-        assert_eq!(shell_word("it's"), r"'it'\''s'");
-        assert_eq!(shell_word(""), "''");
-    }
 }

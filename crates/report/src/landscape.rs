@@ -98,7 +98,7 @@ pub(crate) fn chart(record: &Record, samples: &Samples<'_>) -> Chart {
     let series = curves.iter().map(|curve| Series {
         name: curve.name(),
         ink: curve.ink,
-        drawn: Drawn::Joined,
+        drawn: Drawn::Ribbon,
         marks: curve.estimates.iter().map(|estimate| mark(estimate)).collect(),
     });
     Chart {
@@ -140,7 +140,7 @@ fn caption(record: &Record, samples: &Samples<'_>, curves: &[UniqueCurve<'_>]) -
          with its interval."
     };
     let bars = samples.interval_words();
-    format!("{held} {borders} Bars: {bars}. Both axes are logarithmic.")
+    format!("{held} {borders} Bands along the curves: {bars}. Both axes are logarithmic.")
 }
 
 /// `read border: throughput starts to fall at 227 MiB, the cache behind it holds 244 MiB (238–251)`,
@@ -243,13 +243,7 @@ pub(crate) fn slope_chart(samples: &Samples<'_>) -> Chart {
         title: "Where the curves fall".to_owned(),
         caption,
         x: unique_bytes_axis(),
-        y: Axis {
-            label: "slope".to_owned(),
-            scale: Scale::Linear,
-            unit: Unit::Slope,
-            reach: None,
-            names: vec![],
-        },
+        y: Axis::new("slope", Scale::Linear, Unit::Slope),
         rules: rules.collect(),
         bands: vec![],
         series,

@@ -6,8 +6,10 @@
 //! them. A graph is a `chart::Chart`, which the page's script draws, the table below it lists and
 //! the terminal plots in characters, so that the three cannot disagree.
 
+mod answers;
 mod chart;
 mod comparison;
+mod costs;
 mod course;
 mod doubts;
 pub mod export;
@@ -16,13 +18,17 @@ mod family;
 mod figures;
 mod html;
 mod landscape;
+mod responses;
 mod sample;
 mod sayings;
+mod suite;
 mod summary;
 mod text;
 mod validation;
 
+pub use answers::Answers;
 pub use comparison::{ComparedSystem, ComparisonPage, comparison_html};
-pub use html::html;
-pub use text::{comparison_text, text, validation_text};
+pub use html::{PagePredictor, ReportPage, html};
+pub use suite::{page::suite_html, show as suite_figure};
+pub use text::{comparison_text, suite_text, text, validation_text};
 pub use validation::{ValidationPage, page::validation_html};

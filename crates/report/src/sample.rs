@@ -62,6 +62,7 @@ fn single_visit(point: &Point) -> Estimate {
         durable_bytes_per_s: point.durable_bytes_per_s,
         ops_per_s: Interval::exact(point.ops_per_s),
         response_time_s: point.response_time_s,
+        latency_s: point.latency_s,
         hit_fraction: point.hit_fraction,
         steady: point.steady,
         warnings: point.warnings.clone(),

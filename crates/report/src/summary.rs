@@ -34,8 +34,8 @@ pub(crate) fn region_rows(record: &Record, samples: &Samples<'_>) -> Vec<RegionR
 
 fn region_row(family: &Family<'_>, samples: &Samples<'_>) -> RegionRow {
     let extent = family.region.unique_bytes;
-    let read = family_end(family, Ink::Read).or_else(|| on_curve(family, samples, Ink::Read));
-    let write = family_end(family, Ink::Write).or_else(|| on_curve(family, samples, Ink::Write));
+    let read = end_of(family, samples, Ink::Read);
+    let write = end_of(family, samples, Ink::Write);
     let rate = |estimate: Option<&ioscape_model::Estimate>| {
         estimate.map_or_else(|| UNKNOWN.to_owned(), |e| figures::rate(&e.throughput_bytes_per_s))
     };
@@ -55,6 +55,15 @@ fn region_row(family: &Family<'_>, samples: &Samples<'_>) -> RegionRow {
         good_sizes: good(Parameter::SizeMean),
         good_processes: good(Parameter::ProcessNum),
     }
+}
+
+/// What stands for reads only, or for writes only, in a region.
+pub(crate) fn end_of<'a>(
+    family: &Family<'a>,
+    samples: &'a Samples<'_>,
+    ink: Ink,
+) -> Option<&'a ioscape_model::Estimate> {
+    family_end(family, ink).or_else(|| on_curve(family, samples, ink))
 }
 
 /// The family's own read-only or write-only point.

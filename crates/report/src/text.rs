@@ -6,9 +6,11 @@ mod families;
 mod next;
 mod paint;
 mod plot;
+mod suite;
 mod validation;
 
 pub use comparison::comparison_text;
+pub use suite::suite_text;
 pub use validation::validation_text;
 
 use comfy_table::{ContentArrangement, Table, presets};
@@ -35,6 +37,9 @@ const LISTED_MAX: usize = 12;
 
 /// Renders the summary of the record in `file`, `width` columns wide.
 pub fn text(record: &Record, file: &str, width: usize, color: bool) -> String {
+    if record.suite.suite.is_some() {
+        return suite::suite_text(record, width, color);
+    }
     let samples = Samples::of(record);
     let width = width.clamp(WIDTH_MIN, WIDTH_MAX);
     let mut page = Page { lines: Vec::new(), width, paint: Paint::new(color) };

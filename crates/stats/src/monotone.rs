@@ -24,6 +24,11 @@ impl MonotoneCubic {
         Some(Self { x, y, slope })
     }
 
+    /// Where its points lie, how high, and how steep it is there: all that a port of it needs.
+    pub fn points(&self) -> (&[f64], &[f64], &[f64]) {
+        (&self.x, &self.y, &self.slope)
+    }
+
     /// The curve's height.
     pub fn at(&self, x: f64) -> f64 {
         let last = self.x.len() - 1;

@@ -139,6 +139,7 @@ fn estimate(work: &Workload, bytes_per_s: f64) -> Estimate {
         durable_bytes_per_s: None,
         ops_per_s: ops,
         response_time_s: ResponseTime { mean, ..ResponseTime::default() },
+        latency_s: None,
         hit_fraction: None,
         steady: true,
         warnings: vec![],

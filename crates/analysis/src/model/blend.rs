@@ -4,15 +4,19 @@
 use std::collections::BTreeMap;
 
 use ioscape_model::line::ParameterValue;
-use ioscape_model::{Classes, Workload};
+use ioscape_model::{Access, Classes, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
 use nalgebra::DVector;
 
+mod extras;
 mod law;
+mod portable;
 mod residual;
 mod start;
 mod words;
 
+pub use self::extras::Coverage;
+use self::extras::Extension;
 use self::law::{Law, PROCESSOR_CACHE, READ_PARALLEL, Shape, WRITE_WAITED};
 use self::residual::Residual;
 use super::{Guess, Model, Sample, Training};
@@ -43,14 +47,18 @@ const WORTH_KEEPING: f64 = 0.99;
 pub struct Blend {
     shape: Shape,
     write_is_room: Vec<bool>,
-    /// The smallest data touched by any sample.
+    /// The smallest and the largest data touched by any sample.
     least_unique_bytes: u64,
+    most_unique_bytes: u64,
+    access: Access,
     priors: Vec<Prior>,
     fit: Fit,
     law: Law,
     /// What the law misses by, beyond what measuring does.
     misfit: f64,
     residual: Option<Residual>,
+    /// What several requests in flight and fdatasyncs change, where they were measured.
+    extension: Option<Extension>,
     /// Whether the residual corrects the law, or only says how visits scatter.
     is_corrected: bool,
 }
@@ -74,7 +82,29 @@ impl Blend {
         blend.is_corrected =
             blend.residual.is_some() && typical(&corrected) < WORTH_KEEPING * typical(&plain);
         let held_out = if blend.is_corrected { corrected } else { plain };
+        blend.extend(training);
         Some((blend, held_out))
+    }
+
+    /// Extends the law by what samples with several requests in flight or fdatasyncs say.
+    fn extend(&mut self, training: &Training) {
+        let residual = self.residual.as_ref().filter(|_| self.is_corrected);
+        self.extension = Extension::learn(&self.law, residual, training);
+        self.law = self.law_of(&self.fit.parameters);
+    }
+
+    /// The law with these parameters, extended.
+    fn law_of(&self, parameters: &[f64]) -> Law {
+        let law = Law::of(self.shape, parameters);
+        match &self.extension {
+            Some(extension) => law.with_extras(extension.extras()),
+            None => law,
+        }
+    }
+
+    /// How far several requests in flight and fdatasyncs were measured.
+    pub fn coverage(&self) -> Coverage {
+        self.extension.as_ref().map_or_else(Coverage::default, |extension| extension.coverage)
     }
 
     /// The fit alone.
@@ -99,16 +129,20 @@ impl Blend {
         let residual = Residual::learn(&law, &training.samples);
         let write_is_room = caches.write_is_room;
         let unique = training.samples.iter().map(|sample| sample.workload.unique_bytes);
-        let least_unique_bytes = unique.min().unwrap_or(0);
+        let least_unique_bytes = unique.clone().min().unwrap_or(0);
+        let most_unique_bytes = unique.max().unwrap_or(0);
         Some(Self {
             shape,
             write_is_room,
             least_unique_bytes,
+            most_unique_bytes,
+            access: training.ranges.access,
             priors,
             fit,
             law,
             misfit,
             residual,
+            extension: None,
             is_corrected: false,
         })
     }
@@ -118,7 +152,7 @@ impl Blend {
     pub fn refit(&self, training: &Training) -> Self {
         let start = &self.fit.parameters;
         let fit = fit_from(training, self.shape, &self.priors, start, (self.misfit, STEPS_AGAIN));
-        let law = Law::of(self.shape, &fit.parameters);
+        let law = self.law_of(&fit.parameters);
         let again = |residual: &Residual| residual.learn_again(&law, &training.samples);
         let residual = self.residual.as_ref().and_then(again);
         Self { fit, law, residual, ..self.clone() }
@@ -128,11 +162,17 @@ impl Blend {
     /// waited for, bytes: those that [`Self::with_caches`] changes.
     pub fn caches_bytes(&self) -> (Option<f64>, Option<f64>) {
         let [_, read, _] = self.law.scales_bytes();
-        let write = self.write_is_room.iter().position(|is_room| !is_room);
+        let is_own = |index: &usize| *index >= self.no_caches();
+        let write = self.write_is_room.iter().position(|is_room| !is_room).filter(is_own);
         (
-            (self.shape.read_caches > 0).then_some(read),
+            (self.shape.read_caches > self.no_caches()).then_some(read),
             write.map(|index| self.law.write_cache_bytes(index)),
         )
+    }
+
+    /// How many of the law's caches are none: direct requests have one that holds nothing.
+    fn no_caches(&self) -> usize {
+        usize::from(self.access == Access::Direct)
     }
 
     /// The same system with caches of other sizes: by these factors for reads and for writes.
@@ -146,7 +186,7 @@ impl Blend {
             let factor = if *is_room { read_factor } else { write_factor };
             fit.parameters[self.shape.write_cache(index)] += factor.ln();
         }
-        let law = Law::of(self.shape, &fit.parameters);
+        let law = self.law_of(&fit.parameters);
         Self { fit, law, ..self.clone() }
     }
 
@@ -174,11 +214,14 @@ impl Blend {
 
     fn guess_as(&self, work: &Workload, is_corrected: bool) -> Guess {
         let ln_throughput = self.law.ln_throughput(work);
+        let extension = self.extension.as_ref().filter(|_| work.has_extras());
+        let extended = extension.map_or(0.0, |extension| extension.variance(&self.law, work));
         if let Some(residual) = self.residual.as_ref().filter(|_| is_corrected) {
             let (correction, variance) = residual.correction(&self.law, work);
-            return Guess { ln_throughput: ln_throughput + correction, sd: variance.sqrt() };
+            let sd = (variance + extended).sqrt();
+            return Guess { ln_throughput: ln_throughput + correction, sd };
         }
-        let variance = self.parameter_variance(work) + self.misfit.powi(2);
+        let variance = self.parameter_variance(work) + self.misfit.powi(2) + extended;
         Guess { ln_throughput, sd: variance.sqrt() }
     }
 
@@ -269,7 +312,7 @@ impl Blend {
         let mut at = self.fit.parameters.clone();
         let slopes = DVector::from_fn(at.len(), |index, _| {
             at[index] += STEP;
-            let moved = figure(&Law::of(self.shape, &at));
+            let moved = figure(&self.law_of(&at));
             at[index] = self.fit.parameters[index];
             (moved - base) / STEP
         });
@@ -294,6 +337,7 @@ impl Model for Blend {
             let (value, error) = if is_plain { (at, sd) } else { (at.exp(), at.exp() * sd) };
             ParameterValue { value, standard_error: error }
         });
-        names.iter().cloned().zip(values).collect()
+        let extended = self.extension.iter().flat_map(Extension::parameters);
+        names.iter().cloned().zip(values).chain(extended).collect()
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn training(
     };
     Training {
         samples: works.iter().map(&mut sample).collect(),
+        extras: Vec::new(),
         borders: Vec::new(),
         regions: Vec::new(),
         host: Host::default(),

@@ -3,7 +3,10 @@
 //!
 //! T(w) = T(focal) · Π f(w's value) / f(focal's value), over the curves of the region that the
 //! workload's `unique_bytes` falls in.
+//!
+//! `crates/report/assets/predictor.js` is a port of it, for the page: change both.
 
+use ioscape_model::portable::{PortableCurve, PortableFamily, PortableProduct};
 use ioscape_model::{Region, Workload};
 use ioscape_stats::monotone::MonotoneCubic;
 
@@ -42,6 +45,11 @@ impl Product {
         let family = |region: &Region| Family::of(region, &training.samples);
         let families: Vec<Family> = training.regions.iter().filter_map(family).collect();
         (!families.is_empty()).then_some(Self { families })
+    }
+
+    /// All that a port of it needs.
+    pub fn portable(&self) -> PortableProduct {
+        PortableProduct { families: self.families.iter().map(Family::portable).collect() }
     }
 
     /// Of the region the workload falls in, or the one with the nearest focal point.
@@ -95,6 +103,21 @@ impl Family {
             Curve::through(axis, &on_curve)
         });
         Some(Self { region: region.clone(), at_focal, curves: curves.collect() })
+    }
+
+    fn portable(&self) -> PortableFamily {
+        let curve = |curve: &Curve| {
+            let (x, y, slope) = curve.ln_throughput.points();
+            let axis = curve.axis as usize;
+            PortableCurve { axis, x: x.to_vec(), y: y.to_vec(), slope: slope.to_vec() }
+        };
+        PortableFamily {
+            from: self.region.unique_bytes.from,
+            to: self.region.unique_bytes.to,
+            focal: Axis::ALL.map(|axis| axis.coordinate(&self.region.focal)),
+            ln_throughput: self.at_focal.ln_throughput,
+            curves: self.curves.iter().map(curve).collect(),
+        }
     }
 }
 

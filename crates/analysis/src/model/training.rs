@@ -36,8 +36,10 @@ pub struct Sample {
 /// What a record says about workloads, and what is known about the machine.
 #[derive(Clone, Debug)]
 pub struct Training {
-    /// One per workload.
+    /// One per workload of the five parameters.
     pub samples: Vec<Sample>,
+    /// Those with several requests in flight per process or with fdatasyncs.
+    pub extras: Vec<Sample>,
     /// Borders, smallest first.
     pub borders: Vec<Border>,
     /// Regions, smallest first, with their focal vectors.
@@ -55,8 +57,10 @@ pub struct Training {
 impl Training {
     /// What a record holds; validation points are never fitted.
     pub fn of(record: &Record) -> Self {
+        let (samples, extras) = samples(&record.points);
         Self {
-            samples: samples(&record.points),
+            samples,
+            extras,
             borders: record.borders.clone(),
             regions: record.regions.clone(),
             host: record.header.host.clone(),
@@ -94,13 +98,15 @@ fn median(values: &mut [f64]) -> f64 {
     f64::midpoint(values[half], values[(values.len() - 1) / 2])
 }
 
-/// One sample per workload.
-pub fn samples(points: &[Point]) -> Vec<Sample> {
+/// One sample per workload: those of the five parameters, and those with several requests in
+/// flight per process or with fdatasyncs.
+pub fn samples(points: &[Point]) -> (Vec<Sample>, Vec<Sample>) {
     let fitted: Vec<Point> =
         points.iter().filter(|point| point.role != Role::Validation).cloned().collect();
     let (estimates, _) = estimate::pool(&fitted, 0);
     let alive = estimates.iter().filter(|e| e.throughput_bytes_per_s.mean > 1.0);
-    alive.map(|estimate| sample(estimate, &fitted)).collect()
+    let all = alive.map(|estimate| sample(estimate, &fitted));
+    all.partition(|sample| !sample.workload.has_extras())
 }
 
 fn sample(estimate: &Estimate, points: &[Point]) -> Sample {

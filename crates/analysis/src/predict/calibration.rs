@@ -1,5 +1,9 @@
 //! Intervals that hold what they promise: normalised cross-conformal prediction (Barber et al.
 //! 2021) on workloads that were chosen before anything was known and left out of the fit.
+//!
+//! `crates/report/assets/predictor.js` has a port of the half-width: change both.
+
+use ioscape_model::portable::PortableCalibration;
 
 use crate::model::blend::{Blend, HeldOut};
 use crate::model::{Guess, Training};
@@ -51,6 +55,18 @@ impl Calibration {
             factor: factor.copied().unwrap_or(SCORE_USUAL),
             error_median: errors.get(errors.len() / 2).copied().unwrap_or(0.0),
             elsewhere_sd: training.drift_sd.hypot(state_sd),
+        }
+    }
+
+    /// All that a port of it needs.
+    pub(super) fn portable(&self) -> PortableCalibration {
+        PortableCalibration {
+            factor: self.factor,
+            score_usual: SCORE_USUAL,
+            elsewhere_sd: self.elsewhere_sd,
+            half_width_min: HALF_WIDTH_MIN,
+            range_slack: super::RANGE_SLACK,
+            wider_outside: super::WIDER_OUTSIDE,
         }
     }
 

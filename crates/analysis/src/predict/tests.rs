@@ -95,6 +95,7 @@ pub(super) fn training(seed: u64, count: usize, noise: f64) -> Training {
         .collect();
     Training {
         samples,
+        extras: vec![],
         borders: vec![
             border(Curve::Write, TRUTH.write_cache_bytes),
             border(Curve::Read, TRUTH.read_cache_bytes),
@@ -106,6 +107,7 @@ pub(super) fn training(seed: u64, count: usize, noise: f64) -> Training {
             unique_bytes: Range { min: 8 * MIB, max: GIB },
             size_mean: Range { min: 4 * KIB, max: MIB },
             process_num: Range { min: 1, max: 4 },
+            ..Ranges::usual(1)
         },
         drift_sd: 0.0,
     }

@@ -23,6 +23,8 @@ fn visit(unique_mib: u64, role: Role, throughput: f64) -> Point {
         response_time_s: ResponseTime::default(),
         latency_s: None,
         classes: Classes::default(),
+        failed: vec![],
+        verified_bytes: None,
         hit_fraction: None,
         resident_bytes: None,
         read_amplification: None,

@@ -29,46 +29,46 @@ const STEADY_SAMPLES_MIN: u32 = 4;
 
 /// What a document holds.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Results {
+pub(crate) struct Results {
     /// `fio-3.33`.
-    pub(super) version: String,
+    pub(crate) version: String,
     /// Seconds since 1970, when the document was written.
-    pub(super) timestamp_s: Option<i64>,
+    pub(crate) timestamp_s: Option<i64>,
     /// The device, where fio names one only.
-    pub(super) device: Option<String>,
+    pub(crate) device: Option<String>,
     /// One per group of jobs that ran together.
-    pub(super) measured: Vec<Measured>,
+    pub(crate) measured: Vec<Measured>,
     /// Why others are left out, in sentences.
-    pub(super) left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
     /// What is strange about the document.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// A workload that ran, and what it gave.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Measured {
+pub(crate) struct Measured {
     /// The job's name.
-    pub(super) name: String,
-    pub(super) work: Workload,
+    pub(crate) name: String,
+    pub(crate) work: Workload,
     /// `fio psync`.
-    pub(super) engine: String,
-    pub(super) figures: Figures,
-    pub(super) classes: ioscape_model::Classes,
-    pub(super) steady: bool,
-    pub(super) ramp_s: f64,
+    pub(crate) engine: String,
+    pub(crate) figures: Figures,
+    pub(crate) classes: ioscape_model::Classes,
+    pub(crate) steady: bool,
+    pub(crate) ramp_s: f64,
     /// `directory=` or `filename=`.
-    pub(super) place: Option<String>,
-    pub(super) seed: u64,
-    pub(super) cpu_s_per_op: Option<f64>,
+    pub(crate) place: Option<String>,
+    pub(crate) seed: u64,
+    pub(crate) cpu_s_per_op: Option<f64>,
     /// What should be known before the figures are used.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Reads a document.
 ///
 /// # Errors
 /// One line that says what was expected and not found.
-pub(super) fn read(text: &str) -> Result<Results, String> {
+pub(crate) fn read(text: &str) -> Result<Results, String> {
     let (document, notes) = document(text)?;
     let version = document["fio version"].as_str().unwrap_or_default().to_owned();
     if !is_supported(&version) {

@@ -70,6 +70,7 @@ fn header(all: &[Results], points: &[Point], tool: Tool, command_line: Vec<Strin
             unique_bytes: range(|work| work.unique_bytes),
             size_mean: range(|work| work.size_mean),
             process_num: range(|work| u64::from(work.process_num)),
+            ..Ranges::usual(1)
         },
         budget_s: 0.0,
         limits: Limits::default(),
@@ -133,6 +134,8 @@ fn point(measured: &Measured, version: &str, round: u32, started_s: f64) -> Poin
         response_time_s: figures.response_time_s,
         latency_s: None,
         classes: measured.classes,
+        failed: vec![],
+        verified_bytes: None,
         hit_fraction: None,
         resident_bytes: None,
         read_amplification: None,

@@ -3,15 +3,22 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod compare;
+mod corpus;
+mod danger;
+mod doctor;
 mod export;
 mod import;
 mod interrupted;
+mod live;
+mod lost;
 mod manual;
 mod measure;
 mod notebook;
 mod predict;
+mod predictor;
 mod refused;
 mod run;
+mod suite;
 mod terminal;
 mod validate;
 mod workdir;

@@ -8,7 +8,7 @@ fn a_workload_that_cannot_be_is_named_in_one_line() {
     for (workload, part) in [
         ("read_frac=2", "read_frac=2: a number from 0 to 1"),
         ("unique_bytes=1MiB,size_mean=1MiB", "8 mean requests"),
-        ("depth=8", "depth above 1 is not supported"),
+        ("depth=0", "depth=0: 1 to 4096"),
         ("nonsense", "no workload is called `nonsense`"),
         ("@missing.toml", "missing.toml"),
     ] {
@@ -16,6 +16,8 @@ fn a_workload_that_cannot_be_is_named_in_one_line() {
         assert!(line.contains(part), "{workload}: {line}");
         assert_eq!(line.trim_end().lines().count(), 1, "{line}");
     }
+    let psync = ["measure", "target", "--engine", "psync", "-w", "depth=8"];
+    assert!(work.refusal(&psync).contains("one request in flight"));
     assert!(work.left_behind().is_empty());
 }
 

@@ -1,28 +1,39 @@
 //! No I/O at all: what is measured is the harness.
 
-use super::{Done, Engine};
-use crate::clock::Lap;
+use super::{Done, OneByOne};
+use crate::clock::Stopwatch;
 use crate::error::Result;
-use crate::request::Op;
+use crate::request::{Op, Stream};
+use crate::tally::Tally;
 
 /// Every request is done at once.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Null {
-    done: Vec<Done>,
+    watch: Stopwatch,
 }
 
-impl Engine for Null {
-    fn submit(&mut self, ops: &[Op]) -> Result<usize> {
-        let mut lap = Lap::start();
-        for op in ops {
-            let time_ns = lap.lap_ns();
-            self.done.push(Done { class: op.class, length: op.length, time_ns });
+impl Null {
+    /// Times requests by `watch`.
+    pub fn new(watch: Stopwatch) -> Self {
+        Self { watch }
+    }
+}
+
+impl OneByOne for Null {
+    fn make(&mut self, count: usize, stream: &mut Stream, tally: &mut Tally) -> Result<()> {
+        let mut began_ns = self.watch.now_ns();
+        for _ in 0..count {
+            let op = stream.next_op();
+            let ended_ns = self.watch.now_ns();
+            tally.enter(&Done { op, began_ns, ended_ns });
+            began_ns = ended_ns;
         }
-        Ok(ops.len())
+        Ok(())
     }
 
-    fn reap(&mut self, _min: usize, done: &mut Vec<Done>) -> Result<()> {
-        done.append(&mut self.done);
+    fn make_one(&mut self, op: &Op, tally: &mut Tally) -> Result<()> {
+        let began_ns = self.watch.now_ns();
+        tally.enter(&Done { op: *op, began_ns, ended_ns: self.watch.now_ns() });
         Ok(())
     }
 }

@@ -1,10 +1,8 @@
 //! Getting a directory ready for a workload: files laid out, earlier dirty data written back, the
 //! page cache in the state that was asked for.
 
-use std::os::fd::AsFd;
-
 use ioscape_model::units::show_bytes;
-use ioscape_model::{Access, Code, State, Warning, Workload};
+use ioscape_model::{Access, Code, Layout, State, Warning, Workload};
 
 use super::FileRig;
 use crate::cachestat::{Pieces, drop_cache, is_resident, read_in, resident};
@@ -26,13 +24,30 @@ const REFILL_MAX_S: f64 = 3.0;
 const REFILL_TELLS_BYTES: u64 = 16 << 20;
 
 impl FileRig {
+    /// The workload as it is run here: on a device every process has a range of its own, as it
+    /// would have a file of its own in a directory.
+    pub(super) fn on_ground(&self, work: &Workload) -> Result<Workload> {
+        let mut work = work.clone();
+        let Some(device) = self.ground.device() else { return Ok(work) };
+        if work.read_frac < 1.0 && !device.is_writable() {
+            let path = device.path().display();
+            return Err(Error::Refused(format!(
+                "{path} is only read, but read_frac={} writes too: ask for read_frac=1, or let \
+                 all that is on it be overwritten by --destroy {path}",
+                work.read_frac
+            )));
+        }
+        work.layout = Layout::Shared;
+        Ok(work)
+    }
+
     /// Lays out what is missing. It leaves the page cache again: pages that were written are kept
     /// in larger pieces and higher esteem by the kernel than pages that were read.
     pub(super) fn lay_out(&mut self, number: usize, length: u64) -> Result<()> {
         let laid_out = self.files.length(number);
         self.files.get(number, length)?;
         let range = laid_out..self.files.length(number);
-        if range.is_empty() || self.directory.is_memory() {
+        if range.is_empty() || self.ground.is_memory() {
             return Ok(());
         }
         let file = self.files.open_again(number, OpenAccess::Buffered)?;
@@ -43,7 +58,7 @@ impl FileRig {
 
     /// Writes back what earlier points left dirty; says so when that does not help.
     pub(super) fn quiesce(&self) -> Result<Option<Warning>> {
-        if self.directory.is_memory() {
+        if self.ground.is_memory() {
             return Ok(None);
         }
         let allowed_bytes = (self.dirty_limit_bytes as f64 * DIRTY_SHARE) as u64;
@@ -52,8 +67,7 @@ impl FileRig {
         if dirty_bytes() <= allowed_bytes {
             return Ok(None);
         }
-        rustix::fs::syncfs(self.directory.as_fd())
-            .map_err(|error| Error::path("write back", self.directory.path(), error))?;
+        self.ground.write_back()?;
         let left_bytes = dirty_bytes();
         // What is left is not ours: other filesystems of the machine are being written.
         if left_bytes <= allowed_bytes.saturating_mul(10) {
@@ -164,7 +178,7 @@ impl FileRig {
     fn drop_share(&mut self, number: usize, length: u64) -> Result<bool> {
         let rate = self.read_in_bytes_per_s.or(self.hints.layout_bytes_per_s);
         let expected_s = rate.map_or(0.0, |rate| length.min(self.cache_bytes()) as f64 / rate);
-        if expected_s > REFILL_MAX_S || self.directory.is_memory() {
+        if expected_s > REFILL_MAX_S || self.ground.is_memory() {
             return Ok(false);
         }
         let file = self.files.open_again(number, OpenAccess::Buffered)?;

@@ -17,7 +17,8 @@ use super::{BLOCK_BYTES, TestFile};
 use crate::error::{Error, Result};
 use crate::extents;
 use crate::run_id::RunId;
-use crate::target::Directory;
+use crate::target::Ground;
+use crate::verify::{self, Tag};
 
 /// Bytes per write call.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -30,6 +31,8 @@ const PACE_BYTES: u64 = 8 << 20;
 #[derive(Debug)]
 pub(super) struct Pattern {
     pool: Vec<u8>,
+    /// Where blocks are to be recognised when they are read again.
+    pub(super) tag: Option<Tag>,
 }
 
 impl Pattern {
@@ -38,13 +41,17 @@ impl Pattern {
         run.hash(&mut hasher);
         let mut pool = vec![0; CHUNK_BYTES as usize];
         Xoshiro256PlusPlus::seed_from_u64(hasher.finish()).fill_bytes(&mut pool);
-        Self { pool }
+        Self { pool, tag: None }
     }
 
     fn stamp(&self, chunk: &mut [u8], file: usize, offset: u64) {
         chunk.copy_from_slice(&self.pool[..chunk.len()]);
         for (block, at) in chunk.chunks_mut(BLOCK_BYTES as usize).zip(0..) {
             let offset = offset + at * BLOCK_BYTES;
+            if let Some(tag) = self.tag {
+                verify::stamp(block, tag.file(file), offset, 0);
+                continue;
+            }
             block[..8].copy_from_slice(&offset.to_le_bytes());
             block[8..16].copy_from_slice(&(file as u64).to_le_bytes());
         }
@@ -53,7 +60,7 @@ impl Pattern {
 
 /// What growing a file needs to know.
 pub(super) struct Grow<'a> {
-    pub directory: &'a Directory,
+    pub ground: &'a Ground,
     pub pattern: &'a Pattern,
     pub interrupt: &'a AtomicBool,
 }
@@ -78,20 +85,20 @@ impl Grow<'_> {
                 .map_err(|error| Error::path("lay out", name(), error))?;
             offset += chunk.len() as u64;
             test_file.length = offset;
-            if (offset - from).is_multiple_of(PACE_BYTES) && !self.directory.is_memory() {
+            if (offset - from).is_multiple_of(PACE_BYTES) && !self.ground.is_memory() {
                 pace(file, offset).map_err(|error| Error::path("write back", name(), error))?;
             }
         }
-        if !self.directory.is_memory() {
+        if !self.ground.is_memory() {
             rustix::fs::fdatasync(file)
                 .map_err(|error| Error::path("write back", name(), error))?;
         }
-        verify(file, length)
+        check_written(file, length)
     }
 }
 
 /// No hole, no block that is reserved but unwritten.
-fn verify(file: &File, length: u64) -> Result<()> {
+fn check_written(file: &File, length: u64) -> Result<()> {
     let name = || crate::cachestat::path_of(file);
     let refused = |what: &str| {
         Error::Refused(format!(

@@ -10,9 +10,10 @@ use rustix::fs::{Dir, FileType, FlockOperation, Mode, OFlags, Stat};
 use super::remove;
 use crate::error::{Error, Result};
 use crate::run_id::RunId;
+use crate::scratch;
 use crate::target::Directory;
 
-/// A test file found in a directory.
+/// A test file found in a directory, or a directory of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// Where.
@@ -45,9 +46,9 @@ pub fn leftovers(directory: &Directory) -> Result<Vec<Leftover>> {
         .into_iter()
         .map(|candidate| Leftover {
             path: directory.path().join(&candidate.name),
-            run: candidate.run,
-            bytes: allocated_bytes(&candidate.status),
+            bytes: candidate.bytes(directory),
             live: try_lock(&candidate.file).is_err(),
+            run: candidate.run,
         })
         .collect())
 }
@@ -64,12 +65,16 @@ pub fn remove_leftovers(directory: &Directory, run: Option<&RunId>) -> Result<Re
         if !wanted || try_lock(&candidate.file).is_err() {
             continue;
         }
-        let gone = remove(directory, &candidate.name, &candidate.file).map_err(|error| {
-            Error::path("remove", directory.path().join(&candidate.name), error)
-        })?;
-        if gone {
+        let bytes = candidate.bytes(directory);
+        let path = directory.path().join(&candidate.name);
+        let gone = if candidate.is_directory() {
+            std::fs::remove_dir_all(&path).map(|()| true)
+        } else {
+            remove(directory, &candidate.name, &candidate.file).map_err(Into::into)
+        };
+        if gone.map_err(|error| Error::path("remove", &path, error))? {
             removed.files += 1;
-            removed.bytes += allocated_bytes(&candidate.status);
+            removed.bytes += bytes;
         }
     }
     Ok(removed)
@@ -82,7 +87,23 @@ struct Candidate {
     status: Stat,
 }
 
-/// Regular files with a name of ours, made as we make them: mode 0600, one link, owned by us.
+impl Candidate {
+    fn is_directory(&self) -> bool {
+        FileType::from_raw_mode(self.status.st_mode) == FileType::Directory
+    }
+
+    /// Room it takes, what is in it included.
+    fn bytes(&self, directory: &Directory) -> u64 {
+        if self.is_directory() {
+            scratch::allocated_bytes(&directory.path().join(&self.name))
+        } else {
+            allocated_bytes(&self.status)
+        }
+    }
+}
+
+/// Regular files with a name of ours, made as we make them: mode 0600, one link, owned by us; and
+/// directories of ours (see [`scratch`]).
 fn candidates(directory: &Directory) -> Result<Vec<Candidate>> {
     let failed = |error| Error::path("list", directory.path(), error);
     let mut found = Vec::new();
@@ -90,6 +111,11 @@ fn candidates(directory: &Directory) -> Result<Vec<Candidate>> {
         let entry = entry.map_err(failed)?;
         let Ok(name) = entry.file_name().to_str() else { continue };
         let Some((run, _)) = RunId::of_file_name(name) else { continue };
+        if let Some((handle, status)) = scratch::candidate(directory, name) {
+            let (name, file) = (name.to_owned(), File::from(handle));
+            found.push(Candidate { name, run, file, status });
+            continue;
+        }
         // Without O_NONBLOCK a pipe of that name would keep us waiting for its other end.
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let Ok(file) = rustix::fs::openat(directory.as_fd(), name, flags, Mode::empty()) else {

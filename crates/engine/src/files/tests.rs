@@ -130,7 +130,7 @@ fn live_files_are_told_from_leftovers_by_their_lock() {
     // As after SIGKILL: descriptors are closed, nothing is removed.
     killed.files.clear();
 
-    let found = leftovers(live.directory()).unwrap();
+    let found = leftovers(live.ground().directory().unwrap()).unwrap();
     assert_eq!(found.len(), 2);
     for leftover in &found {
         assert_eq!(leftover.live, leftover.path != killed_path);
@@ -174,14 +174,17 @@ fn descriptors_that_are_opened_again_see_the_same_file() {
     again.read_exact_at(&mut bytes, 8192).unwrap();
     assert_eq!(&bytes, b"here");
     drop(again);
-    assert!(leftovers(files.directory()).unwrap()[0].live, "the lock went with the descriptor");
+    assert!(
+        leftovers(files.ground().directory().unwrap()).unwrap()[0].live,
+        "the lock went with the descriptor"
+    );
 }
 
 #[test]
 fn what_is_dropped_from_the_cache_is_gone_and_what_is_read_in_is_there() {
     let place = tempfile::tempdir().unwrap();
     let mut files = test_files(&place);
-    let in_memory = files.directory().is_memory();
+    let in_memory = files.ground().is_memory();
     let file = files.get(0, 8 * MIB).unwrap();
     let range = 0..8 * MIB;
     let Some(written) = resident(file, range.clone()) else {

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 
 use hdrhistogram::Histogram;
 use ioscape_model::units::MIB;
-use ioscape_model::{Hints, Spent, State, Workload};
+use ioscape_model::{Access, Hints, Spent, State, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::arrivals::Queue;
 use super::law::{Law, Share};
 use super::noise::{NoiseStream, lognormal};
 use super::spec::SimSpec;
+use super::trouble::Troubled;
 use crate::error::{Error, Result};
 use crate::rig::{Finished, Prepared, Rig, Window};
 
@@ -39,13 +41,18 @@ pub struct SimRig {
     written_bytes: u64,
     requests: u64,
     response_ns: [Histogram<u64>; 4],
+    /// Of the latest open loop.
+    latency_ns: Option<Histogram<u64>>,
     running: Option<Running>,
+    troubled: Troubled,
 }
 
 #[derive(Clone, Debug)]
 struct Running {
     work: Workload,
     law: Law,
+    /// In an open loop.
+    queue: Option<Queue>,
     noise: NoiseStream,
     rng: Xoshiro256PlusPlus,
     /// Parts of requests that did not make a whole one yet, for each of the law's shares.
@@ -55,8 +62,6 @@ struct Running {
 impl SimRig {
     /// A device of this description. The seed and a visit's own seed fix all chance.
     pub fn new(spec: SimSpec, seed: u64) -> Self {
-        let empty =
-            || Histogram::new_with_bounds(1, RESPONSE_NS_MAX, 3).expect("the bounds are in order");
         Self {
             spec,
             seed,
@@ -66,10 +71,13 @@ impl SimRig {
             dirty_bytes: 0.0,
             written_bytes: 0,
             requests: 0,
-            response_ns: [empty(), empty(), empty(), empty()],
+            response_ns: std::array::from_fn(|_| histogram()),
+            latency_ns: None,
             running: None,
+            troubled: Troubled::default(),
         }
     }
+
     /// The description.
     pub fn spec(&self) -> &SimSpec {
         &self.spec
@@ -91,6 +99,15 @@ impl SimRig {
         let storage = self.spec.levels.last().expect("a checked device has a level");
         let request = MIB as f64;
         storage.cost(read, true).time_s(request) * bytes / request
+    }
+
+    /// As the storage is now.
+    fn law(&self, work: &Workload) -> Law {
+        let trouble = &self.spec.trouble;
+        if trouble.is_none() {
+            return self.spec.law(work);
+        }
+        self.spec.at_speed(self.troubled.speed(trouble, self.now_s)).law(work)
     }
 
     fn room_bytes(&self) -> u64 {
@@ -138,6 +155,68 @@ impl SimRig {
         Some(fastest * ops as f64)
     }
 
+    fn closed_window(&mut self, length_s: f64, running: &mut Running) -> Window {
+        let trouble = self.spec.trouble;
+        let slots = f64::from(running.work.process_num) * f64::from(running.work.depth);
+        let pace = trouble.pace(running.law.ops_per_s, slots);
+        let worked_s = pace * running.noise.advance(length_s, &mut running.rng, &mut |_| {});
+        let speed = worked_s / length_s;
+        let mut window = Window { length_s, ..Window::default() };
+        for (share, rest) in running.law.shares.iter().zip(&mut running.rests) {
+            let made = running.law.ops_per_s * share.probability * worked_s;
+            *rest += made;
+            let ops = rest.floor();
+            *rest -= ops;
+            let drawn = ops as u64;
+            let done = self.troubled.done(&trouble, share.class, drawn, running.work.size_mean);
+            let failed_bytes = (drawn - done) * running.work.size_mean;
+            let ops = done as f64;
+            // In a closed loop requests take as much longer as fewer are made.
+            let response_s = if speed > 0.0 { share.response_s / speed } else { 0.0 };
+            let count = &mut window.classes[share.class as usize];
+            count.ops += done;
+            // Bytes count as they move, not when their request is complete: a request of a slow
+            // machine may be longer than a visit.
+            let bytes = (made * running.work.size_mean as f64).round() as u64;
+            count.bytes += bytes.saturating_sub(failed_bytes);
+            count.time_s += ops * response_s;
+            let slowed = Share { response_s, ..*share };
+            let histogram = &mut self.response_ns[share.class as usize];
+            let cv = self.spec.noise.response_cv;
+            record(histogram, &slowed, done, cv, &mut running.rng);
+        }
+        window
+    }
+
+    /// The queue goes back to where it came from.
+    fn open_window(&mut self, length_s: f64, mut queue: Queue, running: &mut Running) -> Window {
+        let mut begun = Vec::new();
+        running.noise.advance(length_s, &mut running.rng, &mut |stretch| {
+            queue.pass(stretch, &mut |some| begun.push(some));
+        });
+        running.queue = Some(queue);
+        let mut window = Window { length_s, ..Window::default() };
+        let trouble = self.spec.trouble;
+        for mut some in begun {
+            let share = pick(&running.law.shares, running.rng.random());
+            let response_s =
+                share.response_s * lognormal(self.spec.noise.response_cv, &mut running.rng);
+            let size = running.work.size_mean;
+            some.count = self.troubled.done(&trouble, share.class, some.count, size);
+            let count = &mut window.classes[share.class as usize];
+            count.ops += some.count;
+            count.bytes += some.count * running.work.size_mean;
+            count.time_s += some.count as f64 * response_s;
+            let ns = |seconds: f64| ((seconds * 1e9).round() as u64).max(1);
+            let response = &mut self.response_ns[share.class as usize];
+            response.saturating_record_n(ns(response_s), some.count);
+            if let Some(latency) = &mut self.latency_ns {
+                latency.saturating_record_n(ns(some.waited_s + response_s), some.count);
+            }
+        }
+        window
+    }
+
     fn fill_counters(&mut self, window: &mut Window, work: &Workload, law: &Law) {
         let (cache_bytes, dirty_limit_bytes) = self.cache_bytes();
         let [read_seq, read_rand, write_seq, write_rand] = window.classes.map(|class| class.bytes);
@@ -145,16 +224,23 @@ impl SimRig {
         let storage = self.spec.levels.len() - 1;
         let flushed_bytes = write_bytes as f64 * law.level_fraction(false, storage);
         self.written_bytes += flushed_bytes as u64;
-        let dirty_max_bytes = dirty_limit_bytes.min(work.unique_bytes) as f64;
+        let dirty_max_bytes = match (work.access, work.fsync_every) {
+            (Access::Direct, _) => 0.0,
+            (Access::Buffered, 0) => dirty_limit_bytes.min(work.unique_bytes) as f64,
+            (Access::Buffered, every) => {
+                f64::from(every) * f64::from(work.process_num) * work.size_mean as f64
+            }
+        };
         self.dirty_bytes = (self.dirty_bytes + write_bytes as f64).min(dirty_max_bytes);
-        self.resident_bytes = cache_bytes.min(work.unique_bytes);
+        let is_cached = work.access == Access::Buffered;
+        self.resident_bytes = if is_cached { cache_bytes.min(work.unique_bytes) } else { 0 };
         if !self.spec.counters {
             return;
         }
         let read_missed = read_bytes as f64 * law.level_fraction(true, storage);
         window.device_read_bytes = Some(read_missed as u64);
         window.dirtied_bytes = Some(flushed_bytes as u64);
-        window.hit_fraction = Some((cache_bytes as f64 / work.unique_bytes as f64).min(1.0));
+        window.hit_fraction = Some(self.resident_bytes as f64 / work.unique_bytes as f64);
         window.resident_bytes = Some(self.resident_bytes);
         window.dirty_bytes = Some(self.dirty_bytes as u64);
         window.writeback_bytes = Some(flushed_bytes.min(self.dirty_bytes) as u64);
@@ -183,19 +269,19 @@ impl Rig for SimRig {
     }
 
     fn prepare(&mut self, work: &Workload) -> Result<Prepared> {
-        if work.rate > 0.0 || work.fsync_every > 0 || work.state == State::Cold {
-            return Err(Error::Refused(
-                "a simulated device knows closed loops on a warm cache only; leave out rate, \
-                 fsync_every and state"
-                    .to_owned(),
-            ));
+        if work.state == State::Cold {
+            let text = "a simulated device knows steady states only: leave out state=cold";
+            return Err(Error::Refused(text.to_owned()));
         }
         let quiesce = self.storage_s(false, self.dirty_bytes);
         self.dirty_bytes = 0.0;
         let added_bytes = self.lay_out(work)?;
         let layout = self.storage_s(false, added_bytes as f64);
         // What was written last is what the cache holds after a layout.
-        let cache_bytes = self.cache_bytes().0;
+        let cache_bytes = match work.access {
+            Access::Buffered => self.cache_bytes().0,
+            Access::Direct => 0,
+        };
         let held_bytes = (self.resident_bytes + added_bytes).min(cache_bytes);
         let missing_bytes = work.unique_bytes.min(cache_bytes).saturating_sub(held_bytes);
         let warm_up = self.storage_s(true, missing_bytes as f64);
@@ -209,10 +295,18 @@ impl Rig for SimRig {
         // An odd factor keeps visits with small neighbouring seeds apart.
         let visit_seed = self.seed ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(visit_seed);
-        let law = self.spec.law(work);
+        self.troubled.begin(&self.spec.trouble, &mut rng);
+        let law = self.law(work);
         let noise = NoiseStream::new(self.spec.noise, &mut rng);
         let rests = law.shares.iter().map(|_| rng.random()).collect();
-        self.running = Some(Running { work: work.clone(), law, noise, rng, rests });
+        let queue = Queue::new(work, &law, visit_seed);
+        // What queues in an open loop waits outside: inside, requests take as long as one alone.
+        let law = match queue {
+            Some(_) => self.law(&Workload { process_num: 1, depth: 1, ..work.clone() }),
+            None => law,
+        };
+        self.latency_ns = queue.as_ref().map(|_| histogram());
+        self.running = Some(Running { work: work.clone(), law, queue, noise, rng, rests });
         self.mark();
         Ok(())
     }
@@ -220,28 +314,18 @@ impl Rig for SimRig {
     fn window(&mut self, length_s: f64) -> Result<Window> {
         let mut running = self.running.take().expect("a window is taken while workers run");
         self.now_s += length_s;
-        let worked_s = running.noise.advance(length_s, &mut running.rng);
-        let speed = worked_s / length_s;
-        let mut window = Window { length_s, ..Window::default() };
-        for (share, rest) in running.law.shares.iter().zip(&mut running.rests) {
-            let made = running.law.ops_per_s * share.probability * worked_s;
-            *rest += made;
-            let ops = rest.floor();
-            *rest -= ops;
-            // In a closed loop requests take as much longer as fewer are made.
-            let response_s = if speed > 0.0 { share.response_s / speed } else { 0.0 };
-            let count = &mut window.classes[share.class as usize];
-            count.ops += ops as u64;
-            // Bytes count as they move, not when their request is complete: a request of a slow
-            // machine may be longer than a visit.
-            count.bytes += (made * running.work.size_mean as f64).round() as u64;
-            count.time_s += ops * response_s;
-            let slowed = Share { response_s, ..*share };
-            let histogram = &mut self.response_ns[share.class as usize];
-            let cv = self.spec.noise.response_cv;
-            record(histogram, &slowed, ops as u64, cv, &mut running.rng);
+        if running.queue.is_none() && !self.spec.trouble.is_none() {
+            running.law = self.law(&running.work);
         }
+        let mut window = match running.queue.take() {
+            Some(queue) => self.open_window(length_s, queue, &mut running),
+            None => self.closed_window(length_s, &mut running),
+        };
         self.requests += window.ops();
+        let storage = self.spec.levels.len() - 1;
+        let of_storage = running.law.shares.iter().filter(|share| share.level == storage);
+        let fraction: f64 = of_storage.map(|share| share.probability).sum();
+        self.troubled.moved_bytes += window.bytes() as f64 * fraction;
         if self.spec.error_after_requests.is_some_and(|limit| self.requests > limit) {
             return Err(self.fail(&running.work));
         }
@@ -252,9 +336,7 @@ impl Rig for SimRig {
     }
 
     fn mark(&mut self) {
-        for histogram in &mut self.response_ns {
-            histogram.reset();
-        }
+        self.response_ns.iter_mut().chain(&mut self.latency_ns).for_each(Histogram::reset);
     }
 
     fn finish(&mut self, sync: bool) -> Result<Finished> {
@@ -265,12 +347,32 @@ impl Rig for SimRig {
             self.written_bytes += self.dirty_bytes as u64;
             self.dirty_bytes = 0.0;
         }
-        Ok(Finished { response_ns: self.response_ns.clone(), sync_s })
+        Ok(Finished {
+            response_ns: self.response_ns.clone(),
+            latency_ns: self.latency_ns.clone(),
+            warnings: vec![],
+            sync_s,
+            failed: self.troubled.take(),
+            verified_bytes: None,
+        })
     }
 
     fn written_bytes(&self) -> u64 {
         self.written_bytes
     }
+}
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, RESPONSE_NS_MAX, 3).expect("the bounds are in order")
+}
+
+/// The share that a number from 0 to 1 falls into.
+fn pick(shares: &[Share], mut at: f64) -> Share {
+    let found = shares.iter().find(|share| {
+        at -= share.probability;
+        at < 0.0
+    });
+    *found.or(shares.last()).expect("a workload has requests")
 }
 
 /// Records `ops` response times around the share's mean. Many requests share a draw, so that a

@@ -25,6 +25,13 @@ pub(super) struct NoiseStream {
     stall_left_s: f64,
 }
 
+/// Time at one speed; at none while the device stalls.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Stretch {
+    pub(super) length_s: f64,
+    pub(super) speed: f64,
+}
+
 impl NoiseStream {
     pub(super) fn new(noise: Noise, rng: &mut Xoshiro256PlusPlus) -> Self {
         let mut stream = Self {
@@ -39,13 +46,23 @@ impl NoiseStream {
         stream
     }
 
-    /// Lets `length_s` pass; returns the seconds' worth of undisturbed work done in it.
-    pub(super) fn advance(&mut self, length_s: f64, rng: &mut Xoshiro256PlusPlus) -> f64 {
+    /// Lets `length_s` pass, stretch by stretch; returns the seconds' worth of undisturbed work
+    /// done in it.
+    pub(super) fn advance(
+        &mut self,
+        length_s: f64,
+        rng: &mut Xoshiro256PlusPlus,
+        each: &mut dyn FnMut(Stretch),
+    ) -> f64 {
         let mut left_s = length_s;
         let mut worked_s = 0.0;
         while left_s > 1e-12 {
             let step_s = left_s.min(STEP_S);
-            worked_s += self.speed(step_s, rng) * self.running_s(step_s, rng);
+            let speed = self.speed(step_s, rng);
+            worked_s += speed
+                * self.running_s(step_s, rng, &mut |length_s, is_running| {
+                    each(Stretch { length_s, speed: if is_running { speed } else { 0.0 } });
+                });
             self.age_s += step_s;
             left_s -= step_s;
         }
@@ -67,7 +84,12 @@ impl NoiseStream {
     }
 
     /// How much of a step is not spent stalled.
-    fn running_s(&mut self, step_s: f64, rng: &mut Xoshiro256PlusPlus) -> f64 {
+    fn running_s(
+        &mut self,
+        step_s: f64,
+        rng: &mut Xoshiro256PlusPlus,
+        each: &mut dyn FnMut(f64, bool),
+    ) -> f64 {
         let mut left_s = step_s;
         let mut running_s = 0.0;
         while left_s > 0.0 {
@@ -75,11 +97,13 @@ impl NoiseStream {
                 let stalled_s = self.stall_left_s.min(left_s);
                 self.stall_left_s -= stalled_s;
                 left_s -= stalled_s;
+                each(stalled_s, false);
             } else {
                 let worked_s = self.until_stall_s.min(left_s);
                 self.until_stall_s -= worked_s;
                 running_s += worked_s;
                 left_s -= worked_s;
+                each(worked_s, true);
                 if self.until_stall_s <= 0.0 {
                     self.stall_left_s = self.noise.stall_s;
                     self.until_stall_s = self.draw_stall_s(rng);

@@ -5,6 +5,7 @@ use ioscape_model::units::parse_size;
 use ioscape_model::{Range, Ranges};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::trouble::Trouble;
 use crate::error::{Error, Result};
 
 /// A storage hierarchy, its noise and its faults.
@@ -29,6 +30,10 @@ pub struct SimSpec {
     /// From this request on, every request fails with an I/O error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_after_requests: Option<u64>,
+    /// An fdatasync that has nothing left to write, microseconds: the device empties its write
+    /// cache. Without it, as long as the storage takes to begin a write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync_us: Option<f64>,
     /// The box that is worth exploring.
     pub ranges: SpecRanges,
     /// What the tool is told beforehand. Hints may be wrong, as on real machines.
@@ -37,6 +42,9 @@ pub struct SimSpec {
     /// How visits depart from the law.
     #[serde(default)]
     pub noise: Noise,
+    /// What goes wrong with it.
+    #[serde(default, skip_serializing_if = "Trouble::is_none")]
+    pub trouble: Trouble,
     /// The hierarchy, fastest level first; the last one is the storage.
     #[serde(rename = "level")]
     pub levels: Vec<Level>,
@@ -196,11 +204,8 @@ impl SimSpec {
     /// The box that is worth exploring.
     pub fn ranges(&self) -> Ranges {
         let range = |sizes: SizeRange| Range { min: sizes.min, max: sizes.max };
-        Ranges {
-            unique_bytes: range(self.ranges.unique_bytes),
-            size_mean: range(self.ranges.size_mean),
-            process_num: self.ranges.process_num,
-        }
+        let SpecRanges { unique_bytes, size_mean, process_num } = self.ranges;
+        Ranges::of_five(range(unique_bytes), range(size_mean), process_num).with_sweeps()
     }
 
     /// Whether this device can be.
@@ -237,7 +242,11 @@ impl SimSpec {
         if !(self.sequential_exponent >= 0.0 && self.sequential_exponent.is_finite()) {
             return wrong("sequential_exponent must be 0 or more; 1 is usual".to_owned());
         }
-        self.noise.check()
+        if self.sync_us.is_some_and(|sync_us| !(sync_us >= 0.0 && sync_us.is_finite())) {
+            return wrong("sync_us must be 0 or more microseconds".to_owned());
+        }
+        self.noise.check()?;
+        self.trouble.check()
     }
 }
 
@@ -256,8 +265,9 @@ impl Level {
     fn check(&self) -> Result<()> {
         let wrong =
             |what| Err(Error::Sim(format!("simulated device: level `{}`: {what}", self.name)));
-        if !(self.parallel > 0.0 && self.parallel.is_finite()) {
-            return wrong("parallel must be above 0");
+        // Far outside of these, counts of requests overflow.
+        if !(1e-3..=1e6).contains(&self.parallel) {
+            return wrong("parallel must be above 0, from 0.001 to a million");
         }
         let limits = [self.ops_per_s_max, self.bytes_per_s_max];
         if limits.iter().flatten().any(|limit| limit.is_nan() || *limit <= 0.0) {
@@ -268,8 +278,8 @@ impl Level {
             if !(cost.fixed_us >= 0.0 && cost.fixed_us.is_finite() && cost.bytes_per_s > 0.0) {
                 return wrong("a cost needs fixed_us of 0 or more and bytes_per_s above 0");
             }
-            if cost.time_s(1.0) <= 0.0 {
-                return wrong("a request must take some time");
+            if !(1e-18..=1e9).contains(&cost.time_s(1.0)) {
+                return wrong("a request must take some time, and an end");
             }
         }
         Ok(())
@@ -292,6 +302,10 @@ impl Noise {
         let times = [self.transient_s, self.stall_every_s, self.stall_s];
         if times.iter().any(|time| !(*time >= 0.0 && time.is_finite())) {
             return wrong("times must be 0 or more seconds");
+        }
+        // Shorter ones would be drawn by the million in every window.
+        if [self.stall_every_s, self.stall_s].iter().any(|time| *time > 0.0 && *time < 1e-4) {
+            return wrong("stalls must be 100 microseconds or longer, and so far apart");
         }
         Ok(())
     }
@@ -334,7 +348,9 @@ fn size<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<u64, D::Error
     Quantity::deserialize(from)?.bytes()
 }
 
-fn size_option<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<u64>, D::Error> {
+pub(super) fn size_option<'de, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Option<u64>, D::Error> {
     size(from).map(Some)
 }
 

@@ -100,6 +100,83 @@ fn direct_access_goes_to_the_storage() {
 }
 
 #[test]
+fn requests_in_flight_overlap_on_the_storage_but_are_copied_one_by_one() {
+    let spec = two_levels();
+    let rate = |text: &str| spec.law(&workload(text)).ops_per_s;
+    let direct = "unique_bytes=1GiB,size_mean=4096,read_frac=1,seq_frac=0,access=direct,depth=";
+    let buffered = "unique_bytes=1GiB,size_mean=4096,read_frac=1,seq_frac=0,depth=";
+    for base in [direct, buffered] {
+        let at = |depth: u32| rate(&format!("{base}{depth}"));
+        assert!(at(2) > 1.5 * at(1), "{base}");
+        assert!(at(64) > 0.9 * at(1024) && at(64) < 5.0 * at(1), "{base}: four at a time");
+    }
+    // All in the cache: a process copies as fast as ever, whatever it keeps in flight.
+    let cached = "unique_bytes=16MiB,size_mean=4096,depth=";
+    close(rate(&format!("{cached}32")), rate(&format!("{cached}1")), 1e-9);
+}
+
+#[test]
+fn writes_that_are_synced_pay_for_the_storage_and_for_their_part_of_the_sync() {
+    let spec = SimSpec { sync_us: Some(3000.0), ..two_levels() };
+    let time_us = |text: &str| {
+        let work = workload(&format!("unique_bytes=16MiB,size_mean=4096,read_frac=0,{text}"));
+        1e6 / spec.law(&work).ops_per_s
+    };
+    // A copy of 14.096 us, and a write of 540.96 us.
+    let copy_us = 10.0 + 4.096;
+    close(time_us("seq_frac=0,fsync_every=1"), copy_us + 540.96 + 3000.0, 1e-9);
+    close(time_us("seq_frac=0,fsync_every=8"), copy_us + 540.96 / 4.0 + 3000.0 / 8.0, 1e-9);
+    close(time_us("seq_frac=0,fsync_every=1,access=direct"), 540.96 + 3000.0, 1e-9);
+    close(time_us("seq_frac=0"), copy_us, 1e-9);
+    let work = workload("unique_bytes=16MiB,size_mean=4096,read_frac=0,fsync_every=2");
+    let (windows, _) = run(&mut SimRig::new(spec.clone(), 1), &work, 1, 10.0);
+    close(throughput(&windows), spec.expected_throughput(&work), 0.01);
+    let last = windows.last().unwrap();
+    assert_eq!(last.dirtied_bytes, Some(last.bytes()), "all of it reaches the storage");
+    assert!(last.dirty_bytes.unwrap() <= 2 * 4096);
+}
+
+/// Stalls of one second every twenty of work, at a tenth of the rate that the device gives: what a
+/// stall leaves is done with long before the next one.
+fn stalled(depth: u32) -> (f64, Finished, Vec<Window>) {
+    let noise = Noise { stall_every_s: 20.0, stall_s: 1.0, ..Noise::default() };
+    let spec = SimSpec { noise, ..two_levels() };
+    let closed = workload(&format!(
+        "unique_bytes=1GiB,size_mean=4096,read_frac=1,seq_frac=0,access=direct,depth={depth}"
+    ));
+    let rate = spec.law(&closed).ops_per_s / 10.0;
+    let work = Workload { rate, ..closed };
+    let (windows, finished) = run(&mut SimRig::new(spec, 3), &work, 1, 4000.0);
+    (rate, finished, windows)
+}
+
+#[test]
+fn a_stall_is_felt_by_all_who_come_in_it_at_any_depth() {
+    for depth in [1, 32] {
+        let (rate, finished, windows) = stalled(depth);
+        let ops: u64 = windows.iter().map(Window::ops).sum();
+        close(ops as f64 / 4000.0, rate, 0.001);
+        // The wait of those who come at `a` in a stall is 1 - 0.9 a, until it is zero: of every 21 s
+        // the share (1 - y) / 0.9 / 21 waits longer than y.
+        let stalls =
+            f64::from(windows.windows(2).fold(0_u32, |count, pair| {
+                count + u32::from(pair[0].ops() > 0 && pair[1].ops() == 0)
+            }));
+        let every_s = 4000.0 / stalls;
+        let wait_s = |tail: f64| 1.0 - tail * every_s * 0.9;
+        let latency = finished.latency_ns.unwrap();
+        assert_eq!(latency.len(), ops);
+        for quantile in [0.99, 0.999] {
+            let seen_s = latency.value_at_quantile(quantile) as f64 * 1e-9;
+            close(seen_s, wait_s(1.0 - quantile), 0.05);
+        }
+        // The closed figure hides it.
+        let response = &finished.response_ns[Class::ReadRand as usize];
+        assert!(response.value_at_quantile(0.999) < 10_000_000);
+    }
+}
+
+#[test]
 fn windows_without_noise_give_the_law_exactly() {
     let spec = two_levels();
     for text in ["unique_bytes=32MiB", "unique_bytes=512MiB,process_num=4,read_frac=0.7"] {

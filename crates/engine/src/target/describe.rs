@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ioscape_model::Target;
 
+use super::uses::Number;
 use super::{Directory, mounts::Mount, open_directory};
 use crate::error::Result;
 
@@ -27,7 +28,7 @@ pub(super) fn of_directory(directory: &Directory) -> Target {
         kind: "directory".to_owned(),
         filesystem: mount.filesystem.clone(),
         mount_options: merge_options(&mount.mount_options, &mount.super_options),
-        source: mount.source.clone(),
+        source: source(mount),
         size_bytes,
         free_bytes: directory.free_bytes().unwrap_or(0),
         ..Target::default()
@@ -38,10 +39,47 @@ pub(super) fn of_directory(directory: &Directory) -> Target {
     target
 }
 
-/// Both lists in one, each option once.
+/// A block device that is the target itself.
+pub(super) fn of_device(path: &Path, number: Number, length_bytes: u64) -> Target {
+    let mut target = Target {
+        path: path.display().to_string(),
+        kind: "block_device".to_owned(),
+        filesystem: "none".to_owned(),
+        source: path.display().to_string(),
+        size_bytes: length_bytes,
+        free_bytes: length_bytes,
+        ..Target::default()
+    };
+    if let Some(device) = number.sysfs().map(whole) {
+        describe_device(&device, &mut target);
+    }
+    target
+}
+
+/// Options whose values name machines, people or their directories: a record says that they were
+/// set, not to what.
+const NAMING: [&str; 15] = [
+    "addr",
+    "mountaddr",
+    "clientaddr",
+    "srcaddr",
+    "username",
+    "user",
+    "domain",
+    "password",
+    "pass",
+    "credentials",
+    "prefixpath",
+    "lowerdir",
+    "upperdir",
+    "workdir",
+    "subvol",
+];
+
+/// Both lists in one, each option once, without names.
 fn merge_options(of_mount: &str, of_filesystem: &str) -> String {
-    let mut options: Vec<&str> = of_mount.split(',').collect();
-    for option in of_filesystem.split(',') {
+    let mut options: Vec<&str> = of_mount.split(',').map(without_name).collect();
+    for option in of_filesystem.split(',').map(without_name) {
         if !options.contains(&option) {
             options.push(option);
         }
@@ -49,8 +87,28 @@ fn merge_options(of_mount: &str, of_filesystem: &str) -> String {
     options.join(",")
 }
 
+fn without_name(option: &str) -> &str {
+    match option.split_once('=') {
+        Some((key, _)) if NAMING.contains(&key) => key,
+        _ => option,
+    }
+}
+
+/// What stands for the source of a mount: of another machine's, `server:/export` or
+/// `//server/share`, no more than that it is one.
+fn source(mount: &Mount) -> String {
+    let names_a_machine = mount.source.starts_with("//") || mount.source.contains(":/");
+    if names_a_machine { "another machine".to_owned() } else { mount.source.clone() }
+}
+
+/// The name of a path alone: the directories above it may be a person's.
+fn file_name(path: &str) -> String {
+    let name = Path::new(path).file_name();
+    name.map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
 /// The directory in sysfs of the device behind a mount; of the whole one for a partition.
-fn whole_device(mount: &Mount) -> Option<PathBuf> {
+pub(crate) fn whole_device(mount: &Mount) -> Option<PathBuf> {
     let by_number = |number: &str| fs::canonicalize(format!("/sys/dev/block/{number}")).ok();
     // btrfs and others give their filesystem a number of its own: then its source tells more.
     let device = by_number(&mount.device_number).or_else(|| {
@@ -63,10 +121,14 @@ fn whole_device(mount: &Mount) -> Option<PathBuf> {
             .then(|| by_number(&format!("{major}:{minor}")))
             .flatten()
     })?;
-    if device.join("partition").exists() {
-        device.parent().map(Path::to_path_buf)
-    } else {
-        Some(device)
+    Some(whole(device))
+}
+
+/// The disk that a partition is of, in sysfs; anything else is whole.
+pub(crate) fn whole(device: PathBuf) -> PathBuf {
+    match device.parent() {
+        Some(disk) if device.join("partition").exists() => disk.to_path_buf(),
+        _ => device,
     }
 }
 
@@ -78,9 +140,10 @@ fn describe_device(device: &Path, target: &mut Target) {
     target.rotational = number("queue/rotational").map(|value| value != 0);
     target.scheduler = text("queue/scheduler").map(|list| chosen(&list));
     target.queue_depth = number("device/queue_depth").or_else(|| number("queue/nr_requests"));
+    target.sector_bytes = number("queue/logical_block_size");
     target.read_ahead_bytes = number("queue/read_ahead_kb").map(|kib| kib * 1024);
     target.write_cache = text("queue/write_cache");
-    target.loop_backing = text("loop/backing_file");
+    target.loop_backing = text("loop/backing_file").as_deref().map(file_name);
 }
 
 /// The model as the device names itself. Device mapper and RAID have none: theirs is that of the
@@ -92,18 +155,15 @@ fn model(device: &Path) -> Option<String> {
     let mut models: Vec<String> = fs::read_dir(device.join("slaves"))
         .into_iter()
         .flatten()
-        .filter_map(|entry| {
-            let below = fs::canonicalize(entry.ok()?.path()).ok()?;
-            let partition = below.join("partition").exists();
-            model(if partition { below.parent()? } else { &below })
-        })
+        .filter_map(|entry| model(&whole(fs::canonicalize(entry.ok()?.path()).ok()?)))
         .collect();
     models.sort();
     models.dedup();
     (!models.is_empty()).then(|| models.join(" + "))
 }
 
-fn attribute(device: &Path, name: &str) -> Option<String> {
+/// A file of a device's directory in sysfs, without the white space around it.
+pub(crate) fn attribute(device: &Path, name: &str) -> Option<String> {
     let text = fs::read_to_string(device.join(name)).ok()?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
@@ -122,6 +182,8 @@ mod tests {
     #[test]
     fn options_of_mount_and_filesystem_are_listed_once() {
         assert_eq!(merge_options("rw,noatime", "rw,discard"), "rw,noatime,discard");
+        let named = merge_options("rw,addr=10.0.0.7", "rw,username=alice,vers=3.1");
+        assert_eq!(named, "rw,addr,username,vers=3.1");
     }
 
     #[test]

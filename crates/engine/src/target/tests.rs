@@ -1,4 +1,4 @@
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn what_is_no_directory_is_refused_in_one_line_that_says_why() {
 }
 
 #[test]
-fn a_block_device_is_refused_with_the_flags_that_would_name_it() {
+fn a_block_device_where_a_directory_is_needed_is_refused_with_the_commands_for_one() {
     let device = fs::read_dir("/dev").unwrap().flatten().map(|entry| entry.path()).find(|path| {
         fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device())
     });
@@ -51,7 +51,7 @@ fn a_block_device_is_refused_with_the_flags_that_would_name_it() {
         return;
     };
     let reason = refusal(&device);
-    assert!(reason.contains("--read-only") && reason.contains("--destroy"), "{reason}");
+    assert!(reason.contains("--destroy"), "{reason}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use ioscape_model::{
 
 use super::settle::{Settled, growth_of_written};
 use super::{Check, DRIFT_OF_PRECISION, Subject, Taken};
+use super::{doubts, failures};
 
 /// Stolen processor time above which the number is in doubt.
 const STOLEN_MAX: f64 = 0.02;
@@ -15,6 +16,8 @@ const STOLEN_MAX: f64 = 0.02;
 const P999_OPS_MIN: u64 = 1000;
 /// Dirty data growing by more than this share of what was written: memory, not storage, took it.
 const BACKLOG_GROWTH_MAX: f64 = 0.1;
+/// An open loop that makes less than this share of its requests is behind its schedule.
+const RATE_KEPT_MIN: f64 = 0.99;
 /// An interval this many times as wide as asked for puts the number in doubt.
 const FAR_FROM_PRECISE: f64 = 2.0;
 const NS_TO_S: f64 = 1e-9;
@@ -40,13 +43,20 @@ impl Visit<'_> {
         let check = Check::of(&self.taken.series);
         let kept = &self.taken.windows[check.cut..];
         let totals = Totals::of(kept);
-        let doubts = self.steadiness_doubts(&check);
+        let unsteady = self.steadiness_doubts(&check);
         let throughput = interval(&check);
         let mut warnings = std::mem::take(&mut self.earlier_warnings);
-        let steady = doubts.is_empty();
-        warnings.extend(doubts);
+        let steady = unsteady.is_empty();
+        warnings.extend(unsteady);
         warnings.extend(self.precision_doubt(&throughput));
         warnings.extend(stolen_doubt(kept));
+        warnings.extend(self.behind_schedule(&totals));
+        let (hit_fraction, read_amplification) = (hit_fraction(kept), read_amplification(kept));
+        let shown =
+            doubts::Shown { windows: &self.taken.windows, hit_fraction, read_amplification };
+        warnings.extend(shown.doubts(self.subject.work, &self.taken.series[check.cut..]));
+        warnings.extend(failures::doubts(&self.finished.failed, &self.taken.windows));
+        warnings.extend(self.finished.warnings.iter().cloned());
         let responses = self.all_responses();
         warnings.extend(few_requests(responses.len()));
         let last = self.taken.windows.last();
@@ -60,19 +70,18 @@ impl Visit<'_> {
             throughput_bytes_per_s: throughput,
             durable_bytes_per_s: self.finished.sync_s.map(|sync_s| self.durable(sync_s)),
             ops_per_s: share(totals.all.ops as f64, totals.length_s).unwrap_or(0.0),
-            response_time_s: ResponseTime {
-                mean: mean_response_s(&totals.all),
-                p50: responses.value_at_quantile(0.5) as f64 * NS_TO_S,
-                p90: responses.value_at_quantile(0.9) as f64 * NS_TO_S,
-                p99: responses.value_at_quantile(0.99) as f64 * NS_TO_S,
-                p999: responses.value_at_quantile(0.999) as f64 * NS_TO_S,
-                max: responses.max() as f64 * NS_TO_S,
-            },
-            latency_s: None,
+            response_time_s: quantiles(&responses, mean_response_s(&totals.all)),
+            latency_s: self
+                .finished
+                .latency_ns
+                .as_ref()
+                .map(|latencies| quantiles(latencies, latencies.mean() * NS_TO_S)),
             classes: self.classes(&totals),
-            hit_fraction: hit_fraction(kept),
+            failed: self.finished.failed.clone(),
+            verified_bytes: self.finished.verified_bytes,
+            hit_fraction,
             resident_bytes: last.and_then(|window| window.resident_bytes),
-            read_amplification: read_amplification(kept),
+            read_amplification,
             write_absorbed_fraction: write_absorbed_fraction(kept),
             dirty_bytes: last.and_then(|window| window.dirty_bytes),
             writeback_bytes: last.and_then(|window| window.writeback_bytes),
@@ -147,6 +156,22 @@ impl Visit<'_> {
         })
     }
 
+    /// An open loop whose requests are not all made: latencies grow for as long as one waits.
+    fn behind_schedule(&self, totals: &Totals) -> Option<Warning> {
+        let asked = self.subject.work.rate;
+        let made = share(totals.all.ops as f64, totals.length_s).unwrap_or(0.0);
+        (asked > 0.0 && made < RATE_KEPT_MIN * asked).then(|| {
+            let text = format!(
+                "{} requests per second were made of the {} that the schedule asked for: \
+                 latencies grow with the time measured",
+                three_digits(made),
+                three_digits(asked)
+            );
+            let remedy = "lower rate, or raise depth or process_num";
+            Warning::new(Code::BehindSchedule, text, remedy)
+        })
+    }
+
     fn classes(&self, totals: &Totals) -> Classes {
         let of = |class: Class| {
             let count = &totals.classes[class as usize];
@@ -175,6 +200,19 @@ impl Visit<'_> {
             all.add(responses).expect("a histogram that grows holds what another held");
         }
         all
+    }
+}
+
+/// The mean comes from exact sums where there are any: a histogram would round it.
+fn quantiles(times_ns: &hdrhistogram::Histogram<u64>, mean: f64) -> ResponseTime {
+    let at = |quantile: f64| times_ns.value_at_quantile(quantile) as f64 * NS_TO_S;
+    ResponseTime {
+        mean,
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        p999: at(0.999),
+        max: times_ns.max() as f64 * NS_TO_S,
     }
 }
 

@@ -14,6 +14,7 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::extent::{self, Extent};
+use super::extras;
 use super::filling::{Filling, log_between, whole_blocks};
 use super::refine::{self, Choice};
 use super::{Landscape, Plan, Seen, Visit, curve, training};
@@ -170,7 +171,8 @@ impl BlendPlan {
         let ranges = &self.settings.ranges;
         let size_mean =
             Workload::default().size_mean.clamp(ranges.size_mean.min, ranges.size_mean.max);
-        Workload { unique_bytes: whole_blocks(unique_bytes), size_mean, ..Workload::default() }
+        let (unique_bytes, access) = (whole_blocks(unique_bytes), ranges.access);
+        Workload { unique_bytes, size_mean, access, ..Workload::default() }
     }
 
     fn borders(&self, points: &[Point]) -> Vec<Border> {
@@ -284,6 +286,8 @@ impl BlendPlan {
         let start = u64::from(round) * CALIBRATION_PER_ROUND;
         let filling = self.filling(self.settings.seed, start..start + CALIBRATION_PER_ROUND);
         let mut filling: Vec<Visit> = filling.into_iter().map(visit(Role::Calibration)).collect();
+        let others = first.len() + rest.len() + CALIBRATION_PER_ROUND as usize;
+        let first_extras = others / extras::ONE_IN;
         if round == 0 {
             first.shuffle(&mut rng);
             rest.append(&mut filling.split_off(first.len().div_ceil(2).min(filling.len())));
@@ -294,7 +298,13 @@ impl BlendPlan {
             for pair in first.chunks(2) {
                 ordered.extend(pair.iter().cloned().chain(filling.next()));
             }
+            // The graphs of the five parameters go first.
+            let half = rest.len() / 2;
+            let mut last = rest.split_off(half);
+            last.extend(self.extras(0..first_extras).into_iter().map(visit(Role::Extra)));
+            last.shuffle(&mut rng);
             ordered.append(&mut rest);
+            ordered.append(&mut last);
             return ordered;
         }
         first.append(&mut rest);
@@ -310,8 +320,21 @@ impl BlendPlan {
         first.append(&mut filling);
         let refined = self.refinements.get(round as usize - 1).into_iter().flatten();
         first.extend(refined.cloned().map(visit(Role::Refinement)));
+        let from = first_extras + (round as usize - 1) * extras::PER_ROUND;
+        let count = extras::PER_ROUND.min(first.len() / extras::ONE_IN);
+        first.extend(self.extras(from..from + count).into_iter().map(visit(Role::Extra)));
         first.shuffle(&mut rng);
         first
+    }
+
+    /// Workloads with several requests in flight or with fdatasyncs.
+    fn extras(&self, indices: Range<usize>) -> Vec<Workload> {
+        let focals: Vec<&Workload> = self.families.iter().flatten().map(|f| &f.focal).collect();
+        let Settings { ranges, host, seed, .. } = &self.settings;
+        let wanted = extras::Wanted { focals: &focals, ranges, host, seed: *seed };
+        let filling = |index| self.filling(*seed, index..index + 1).pop();
+        let works = indices.filter_map(|index| wanted.workload(index, &filling)).collect();
+        self.possible(works).into_iter().filter(Workload::has_extras).collect()
     }
 
     /// The space-filling sequence, or another one like it.

@@ -27,7 +27,7 @@ impl<Largest: Fn(u32) -> f64> Filling<'_, Largest> {
         let snap = |value: f64, snapped: bool| {
             if snapped { value.round() } else { (value * 1000.0).round() / 1000.0 }
         };
-        let Ranges { unique_bytes, size_mean, process_num: nums } = self.ranges;
+        let Ranges { unique_bytes, size_mean, process_num: nums, access, .. } = self.ranges;
         let process_num =
             (nums.min as f64 + coordinate(4) * (nums.max - nums.min + 1) as f64) as u32;
         let least = unique_bytes.min as f64;
@@ -41,6 +41,7 @@ impl<Largest: Fn(u32) -> f64> Filling<'_, Largest> {
             read_frac: snap(coordinate(2), index.is_multiple_of(2)),
             seq_frac: snap(coordinate(3), (index / 2).is_multiple_of(2)),
             process_num,
+            access: *access,
             ..Workload::default()
         }
     }

@@ -43,6 +43,8 @@ pub(crate) fn point(visit: &Visit, throughput_bytes_per_s: f64) -> Point {
         response_time_s: ResponseTime::default(),
         latency_s: None,
         classes: ioscape_model::Classes::default(),
+        failed: vec![],
+        verified_bytes: None,
         hit_fraction: None,
         resident_bytes: None,
         read_amplification: None,

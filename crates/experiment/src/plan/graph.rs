@@ -71,6 +71,7 @@ impl Graphs {
             size_mean: usual.size_mean.clamp(sizes.min, sizes.max),
             process_num: self.ranges.process_num.min as u32,
             align: usual.align.min(1 << sizes.min.max(1).ilog2()),
+            access: self.ranges.access,
             ..usual
         }
     }

@@ -4,9 +4,9 @@
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-const BASES: [u64; 6] = [2, 3, 5, 7, 11, 13];
+const BASES: [u64; 7] = [2, 3, 5, 7, 11, 13, 17];
 
-/// Coordinate `dimension` (0 to 5) of point `index`, in [0, 1).
+/// Coordinate `dimension` (0 to 6) of point `index`, in [0, 1).
 pub(crate) fn coordinate(index: u64, dimension: usize, seed: u64) -> f64 {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut shift: f64 = rng.random();

@@ -64,7 +64,7 @@ impl Plan for OrthogonalPlan {
 
 /// The same ranges, narrowed so that the smallest share still holds the largest requests.
 fn possible(ranges: Ranges) -> Ranges {
-    let Ranges { unique_bytes, size_mean, process_num } = ranges;
+    let Ranges { unique_bytes, size_mean, process_num, .. } = ranges;
     let requests = SHARE_REQUESTS_MIN * process_num.max.max(1);
     let raised_max = (unique_bytes.max / LEAST_UNIQUE_PART).max(unique_bytes.min);
     let needed = (requests * size_mean.max).next_multiple_of(UNIQUE_STEP * process_num.max.max(1));
@@ -73,7 +73,7 @@ fn possible(ranges: Ranges) -> Ranges {
     Ranges {
         unique_bytes: Range { min: least, max: unique_bytes.max },
         size_mean: Range { min: size_mean.min.min(size_max), max: size_max },
-        process_num,
+        ..ranges
     }
 }
 
@@ -109,6 +109,7 @@ fn middle(ranges: &Ranges) -> Workload {
         size_mean: ends_and_middle(ranges.size_mean, SIZE_STEP)[1],
         process_num: ranges.process_num.min as u32,
         align: usual.align.min(1 << ranges.size_mean.min.max(1).ilog2()),
+        access: ranges.access,
         ..usual
     }
 }

@@ -4,8 +4,11 @@ use ioscape_analysis::model::gaussian::Gaussian;
 use ioscape_analysis::model::orthogonal::Orthogonal;
 use ioscape_analysis::model::product::Product;
 use ioscape_analysis::model::{Model, Training};
+use ioscape_analysis::predict::Predictor;
 use ioscape_engine::SimSpec;
-use ioscape_model::{Hints, Host, Ranges, Workload};
+use ioscape_model::{Access, Hints, Host, Ranges, Workload};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::filling::Filling;
 use super::formula::drive;
@@ -122,5 +125,51 @@ fn the_grid_loses_against_the_product_with_fewer_points_on_every_preset() {
             let context = format!("{name}, seed {seed}: {product} {orthogonal}");
             assert!(product < 0.25 && product < orthogonal, "{context}");
         }
+    }
+}
+
+/// Random workloads with depth 1 to 32 and `fsync_every` 0, 1 or 16.
+fn with_extras(ranges: &Ranges, count: u64) -> Vec<Workload> {
+    let max = ranges.unique_bytes.max as f64;
+    let filling = Filling { ranges, largest_bytes: |_| max, seed: 815 };
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(99);
+    let mut extra = |work: Workload| Workload {
+        depth: 2_f64.powf(rng.random_range(0.0..=5.0)).round() as u32,
+        fsync_every: [0, 1, 16][rng.random_range(0..3)],
+        ..work
+    };
+    let works = (0..count).map(|index| extra(filling.workload(index)));
+    works.filter(|work| work.check().is_ok()).collect()
+}
+
+/// Errors of the logarithm and the share of 90 % intervals that hold, over random workloads.
+fn held_against(device: &str, access: Access, visits: usize, seed: u64) -> (f64, f64) {
+    let spec = SimSpec::preset(device).unwrap();
+    let ranges = Ranges { access, ..spec.ranges() };
+    let law = |work: &Workload| spec.expected_throughput(work);
+    let training = explored(&mut blend(ranges, seed, visits), ranges, &law, (0.03, seed));
+    let share = training.extras.len() as f64 / visits as f64;
+    assert!(share > 0.03 && share <= 0.1, "{device}: {share}");
+    let predictor = Predictor::fit(training).unwrap();
+    let mut errors = Vec::new();
+    let mut held = 0.0;
+    for work in with_extras(&ranges, 300) {
+        let said = predictor.predict("", &work);
+        assert!(said.in_range, "{work}: {:?}", said.warnings);
+        let rate = said.throughput_bytes_per_s;
+        let truth = law(&work);
+        errors.push((rate.value / truth).ln().abs());
+        held += f64::from(u8::from(rate.low <= truth && truth <= rate.high));
+    }
+    errors.sort_by(f64::total_cmp);
+    (errors[errors.len() / 2], held / errors.len() as f64)
+}
+
+#[test]
+fn requests_in_flight_and_fdatasyncs_are_predicted() {
+    let (buffered, direct) = (Access::Buffered, Access::Direct);
+    for (device, access) in [("nvme", buffered), ("hdd", buffered), ("cloud-volume", direct)] {
+        let (median, held) = held_against(device, access, 240, 1);
+        assert!(median < 0.12 && held > 0.8, "{device} {access:?}: {median:.3} {held:.2}");
     }
 }

@@ -77,7 +77,7 @@ impl Choice<'_> {
     }
 
     fn place(&self, work: &Workload) -> Place {
-        let Ranges { unique_bytes, size_mean, process_num } = self.ranges;
+        let Ranges { unique_bytes, size_mean, process_num, .. } = self.ranges;
         [
             share(work.unique_bytes, *unique_bytes),
             share(work.size_mean, *size_mean),

@@ -159,7 +159,14 @@ impl Rig for Stream {
         let response_ns = std::mem::replace(&mut self.response_ns, histograms());
         let sync_s = sync.then_some(self.sync_s);
         self.now_s += sync_s.unwrap_or(0.0);
-        Ok(Finished { response_ns, sync_s })
+        Ok(Finished {
+            response_ns,
+            latency_ns: None,
+            warnings: vec![],
+            sync_s,
+            failed: vec![],
+            verified_bytes: None,
+        })
     }
 
     fn written_bytes(&self) -> u64 {

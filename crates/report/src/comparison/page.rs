@@ -1,18 +1,21 @@
 //! The page of a comparison: one file that loads nothing, with the overlay of all systems (Chen
 //! and Patterson 1994, Fig. 10) and the predicted ratios (Fig. 17).
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 use ioscape_model::{Estimate, Interval, Verdict, Workload};
 
 use super::{
-    ComparedSystem, ComparisonPage, SIDE_NOTE, WORKLOADS_NOTE, caches, intolerable, legend, letter,
-    of_system, prices, regions, sentence, span, workloads, worth,
+    ComparedSystem, ComparisonPage, SIDE_NOTE, caches, intolerable, is_live, legend, letter,
+    of_system, prices, regions, sentence, span, workloads, workloads_note, worth,
 };
 use crate::chart::{
     Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Table, Unit, throughput_axis,
     unique_bytes_axis,
 };
-use crate::figures;
+use crate::facts::{self, Fact};
+use crate::figures::{self, UNKNOWN};
 use crate::html::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
 use crate::sample::Samples;
 
@@ -24,7 +27,9 @@ const BESIDE: f64 = 0.14;
 /// Renders the page.
 pub fn comparison_html(page: &ComparisonPage<'_>) -> String {
     let (overlay, ratios) = (overlay(page), ratios(page));
-    let data = script_json(&[&overlay, &ratios]);
+    // What was measured in alternation is a few workloads and no map: it has no lines to overlay.
+    let charts = if is_live(page) { vec![&ratios] } else { vec![&overlay, &ratios] };
+    let data = script_json(&charts);
     let sections = (1..page.systems.len()).map(|place| section(page, place)).collect();
     let template = ComparisonTemplate {
         style: STYLE,
@@ -33,12 +38,13 @@ pub fn comparison_html(page: &ComparisonPage<'_>) -> String {
         plot_licenses: PLOT_LICENSES,
         data,
         legend: legend(page),
-        overlay: Figure::new(overlay, "landscape"),
+        overlay: (!is_live(page)).then(|| Figure::new(overlay, "landscape")),
         ratios: Figure::new(ratios, "landscape"),
         sections,
+        differences: differences(page),
         prices: (!page.document.prices.is_empty()).then(|| prices(page)),
         side_note: SIDE_NOTE,
-        workloads_note: WORKLOADS_NOTE,
+        workloads_note: workloads_note(page),
     };
     template.render().expect("the template writes into a string")
 }
@@ -52,12 +58,13 @@ struct ComparisonTemplate {
     plot_licenses: &'static str,
     data: String,
     legend: Vec<(String, String)>,
-    overlay: Figure,
+    overlay: Option<Figure>,
     ratios: Figure,
     sections: Vec<Section>,
+    differences: Table,
     prices: Option<Table>,
     side_note: &'static str,
-    workloads_note: &'static str,
+    workloads_note: String,
 }
 
 /// One system against the baseline.
@@ -98,6 +105,37 @@ fn section(page: &ComparisonPage<'_>, place: usize) -> Section {
         regions: regions(system, &letter),
         caches: caches(system, &letter),
         letter,
+    }
+}
+
+/// What the environments of the systems do not have in common; what differs from run to run
+/// anyway is left out.
+fn differences(page: &ComparisonPage<'_>) -> Table {
+    const OF_THE_RUN: [&str; 6] = [
+        "started",
+        "seed",
+        "command line",
+        "free at the start",
+        "memory available at the start",
+        "load average at the start",
+    ];
+    let all: Vec<Vec<Fact>> =
+        page.systems.iter().map(|s| facts::environment(&s.record.header)).collect();
+    let mut names: Vec<&str> = all.iter().flatten().map(|(name, _)| *name).collect();
+    let mut seen = BTreeSet::new();
+    names.retain(|name| !OF_THE_RUN.contains(name) && seen.insert(*name));
+    let value = |facts: &Vec<Fact>, name: &str| {
+        let fact = facts.iter().find(|(of, _)| *of == name);
+        fact.map_or_else(|| UNKNOWN.to_owned(), |(_, value)| value.clone())
+    };
+    let row = |name: &&str| -> Vec<String> {
+        [(*name).to_owned()].into_iter().chain(all.iter().map(|f| value(f, name))).collect()
+    };
+    let differs = |row: &Vec<String>| row[1..].iter().any(|value| *value != row[1]);
+    let letters = (0..page.systems.len()).map(letter);
+    Table {
+        head: [String::new()].into_iter().chain(letters).collect(),
+        rows: names.iter().map(row).filter(differs).collect(),
     }
 }
 
@@ -199,25 +237,17 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
     });
     Chart {
         id: "ratios".to_owned(),
-        title: "Throughput over that of A, predicted".to_owned(),
+        title: if is_live(page) {
+            "Throughput over that of A, measured in alternation".to_owned()
+        } else {
+            "Throughput over that of A, predicted".to_owned()
+        },
         caption: "Above 1 a system is faster than A. Bars: the interval at the level of the test, \
                   so that a bar across 1 is a difference that was not shown. The vertical axis is \
                   logarithmic."
             .to_owned(),
-        x: Axis {
-            label: "workload".to_owned(),
-            scale: Scale::Linear,
-            unit: Unit::Count,
-            reach: None,
-            names,
-        },
-        y: Axis {
-            label: "ratio".to_owned(),
-            scale: Scale::Log10,
-            unit: Unit::Ratio,
-            reach: None,
-            names: vec![],
-        },
+        x: Axis::of_names("workload", names),
+        y: Axis::new("ratio", Scale::Log10, Unit::Ratio),
         series: series.collect(),
         bands: vec![],
         rules: vec![Rule { at: 1.0, name: String::new(), kind: RuleKind::Level, ink: Ink::Plain }],

@@ -15,6 +15,7 @@ fn comparison(name: &str, verdict: Verdict) -> Comparison {
         throughput_bytes_per_s: 2e9,
         ratio: figure(2.0),
         verdict,
+        pairs: None,
     }
 }
 

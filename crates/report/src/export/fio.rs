@@ -18,9 +18,8 @@ const RUNTIME_S: u32 = 5;
 const RAMP_MIN_S: f64 = 2.0;
 const PAGE_BYTES: u64 = 4096;
 /// What the engine does to warm the cache (`file_rig/prepare.rs`): so much of a share is streamed
-/// in, but at least so many bytes, in such pieces.
+/// in, in such pieces.
 const STREAMED_SHARE: f64 = 0.25;
-const STREAMED_MIN_BYTES: u64 = 4 << 20;
 const STREAM_BYTES: u64 = 256 << 10;
 /// Jobs called so fill the page cache and measure nothing.
 pub const WARM_UP: &str = "ioscape-warm-up";
@@ -141,6 +140,12 @@ fn place(job: &mut Job, target: &Target, work: &Workload) {
         Layout::Shared => job.option("filename", "ioscape-fio.shared"),
     }
     job.comment("files       fio makes ioscape-fio.* there and leaves them");
+    if work.read_frac < 1.0 {
+        job.comment(
+            "data        the same random bytes again and again: set scramble_buffers=1 where",
+        );
+        job.comment("            storage looks for duplicates");
+    }
 }
 
 /// The path as a job file takes it: everything from `;` or `#` on would be a comment, `$` begins a
@@ -226,7 +231,6 @@ fn warm_up(job: &mut Job, header: &Header, work: &Workload) {
     let cache = header.hints.read_cache_bytes.map_or(u64::MAX, |bytes| bytes as u64);
     let fits = share.min(cache / u64::from(work.process_num.max(1)) / PAGE_BYTES * PAGE_BYTES);
     let streamed = (fits as f64 * STREAMED_SHARE) as u64 / PAGE_BYTES * PAGE_BYTES;
-    let streamed = streamed.max(STREAMED_MIN_BYTES).min(fits);
     let parts = [("pages", streamed, fits - streamed, "random"), ("stream", 0, streamed, "0")];
     let mut is_first = true;
     for (name, offset, size, hint) in parts {
@@ -270,6 +274,10 @@ fn waits(job: &mut Job, work: &Workload) {
 
 /// What happens before and how long it takes.
 fn course(job: &mut Job, header: &Header, is_warm: bool) {
+    // Where a request takes a microsecond, what fio does for each would be a tenth of the figures.
+    job.option("disable_slat", 1);
+    job.option("disable_lat", 1);
+    job.option("scramble_buffers", 0);
     job.option("invalidate", u8::from(!is_warm));
     job.option("fadvise_hint", 0);
     job.option("time_based", 1);

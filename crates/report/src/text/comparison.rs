@@ -5,8 +5,8 @@ use comfy_table::Cell;
 use super::{Page, Paint, Style, WIDTH_MAX, WIDTH_MIN, add_table, clean, plain_table};
 use crate::chart::Table;
 use crate::comparison::{
-    ComparisonPage, SIDE_NOTE, WORKLOADS_NOTE, caches, intolerable, legend, letter, of_system,
-    prices, regions, sentence, workloads, worth,
+    ComparisonPage, SIDE_NOTE, caches, intolerable, legend, letter, of_system, prices, regions,
+    sentence, workloads, workloads_note, worth,
 };
 
 /// Renders a comparison, `width` columns wide.
@@ -36,14 +36,17 @@ fn against(text: &mut Page, page: &ComparisonPage<'_>, place: usize) {
     let (system, letter) = (&page.document.systems[place - 1], letter(place));
     let comparisons = of_system(page, place);
     let sides = [("caches", caches(system, &letter)), ("regions", regions(system, &letter))];
-    for (name, side) in sides.iter().filter(|(_, side)| !side.rows.is_empty()) {
+    let known: Vec<_> = sides.iter().filter(|(_, side)| !side.rows.is_empty()).collect();
+    for (name, side) in &known {
         text.heading(&format!("{letter} against A: {name}"));
         table(text, side);
     }
-    text.wrapped("  ", SIDE_NOTE, Style::Dim);
+    if !known.is_empty() {
+        text.wrapped("  ", SIDE_NOTE, Style::Dim);
+    }
     text.heading(&format!("{letter} against A: workloads"));
     table(text, &workloads(system, comparisons, &letter));
-    text.wrapped("  ", WORKLOADS_NOTE, Style::Dim);
+    text.wrapped("  ", &workloads_note(page), Style::Dim);
     text.raw(String::new());
     text.wrapped("", &sentence(system, comparisons, &letter), Style::Bold);
     if let Some(words) = intolerable(system, &letter) {

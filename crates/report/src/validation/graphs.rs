@@ -106,11 +106,8 @@ pub(crate) fn distribution(validation: &Validation) -> Chart {
             .to_owned(),
         x: error_axis(Scale::Log10),
         y: Axis {
-            label: "share of workloads".to_owned(),
-            scale: Scale::Linear,
-            unit: Unit::Fraction,
             reach: Some(1.0),
-            names: vec![],
+            ..Axis::new("share of workloads", Scale::Linear, Unit::Fraction)
         },
         series: series.chain([repeated]).collect(),
         bands: vec![],
@@ -131,7 +128,7 @@ fn shares(errors: impl Iterator<Item = f64>) -> Vec<Mark> {
 }
 
 fn error_axis(scale: Scale) -> Axis {
-    Axis { label: "error".to_owned(), scale, unit: Unit::Percent, reach: None, names: vec![] }
+    Axis::new("error", scale, Unit::Percent)
 }
 
 /// A parameter, how its axis is divided and written, and how it is read from a workload.
@@ -175,7 +172,7 @@ fn over(validation: &Validation, parameter: &Parameter) -> Chart {
         id: format!("error-{key}"),
         title: key.to_owned(),
         caption: correlation.replace('-', "−"),
-        x: Axis { label: key.to_owned(), scale, unit, reach: None, names: vec![] },
+        x: Axis::new(key, scale, unit),
         y: Axis { label: "median error".to_owned(), ..error_axis(Scale::Linear) },
         series: series.into_iter().filter(|series| !series.marks.is_empty()).collect(),
         bands: vec![],

@@ -1,4 +1,5 @@
-//! The page of a validation: one file, nothing is loaded, opens from disk.
+//! The page of a validation: one file, nothing is loaded, opens from disk. The report of the record
+//! shows the same graphs and tables as its prediction check.
 
 use askama::Template;
 
@@ -9,14 +10,62 @@ use crate::facts::{self, Fact};
 use crate::html::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
 use crate::sample::Samples;
 
+/// Predictions held against measurements: what the page of a validation and the report show alike.
+pub(crate) struct Check {
+    pub(crate) scatter: Figure,
+    pub(crate) extent: String,
+    pub(crate) sentences: Vec<String>,
+    pub(crate) errors: Errors,
+}
+
+/// The tables and graphs of the errors.
+#[derive(Template)]
+#[template(path = "errors.html")]
+pub(crate) struct Errors {
+    rows: Vec<Row>,
+    dropped: u64,
+    cost: String,
+    distribution: Figure,
+    parameters: Vec<Figure>,
+}
+
+impl Check {
+    /// Arranges what is known.
+    pub(crate) fn of(page: &ValidationPage<'_>) -> Self {
+        let validation = page.validation;
+        let parameters = graphs::over_parameters(validation).into_iter();
+        Self {
+            scatter: Figure::new(graphs::scatter(page), "landscape"),
+            extent: extent(validation),
+            sentences: sentences(page),
+            errors: Errors {
+                rows: rows(validation),
+                dropped: validation.models.values().map(|errors| errors.dropped).max().unwrap_or(0),
+                cost: cost(page),
+                distribution: Figure::new(graphs::distribution(validation), "wide"),
+                parameters: parameters.map(|chart| Figure::new(chart, "small")).collect(),
+            },
+        }
+    }
+
+    /// All of its graphs.
+    pub(crate) fn figures(&self) -> impl Iterator<Item = &Figure> {
+        let errors = &self.errors;
+        [&self.scatter, &errors.distribution].into_iter().chain(&errors.parameters)
+    }
+
+    /// Whether nothing was measured twice.
+    fn is_empty(&self) -> bool {
+        self.errors.rows.len() < 2
+    }
+}
+
 /// Renders the page.
 pub fn validation_html(page: &ValidationPage<'_>) -> String {
     let (record, trial, validation) = (page.record, page.trial, page.validation);
-    let scatter = graphs::scatter(page);
-    let distribution = graphs::distribution(validation);
-    let parameters = graphs::over_parameters(validation);
-    let all: Vec<&Chart> = [&scatter, &distribution].into_iter().chain(&parameters).collect();
-    let data = script_json(&all);
+    let check = Check::of(page);
+    let charts: Vec<&Chart> = check.figures().map(|figure| &figure.chart).collect();
+    let data = script_json(&charts);
     let page = Page {
         style: STYLE,
         script: SCRIPT,
@@ -27,18 +76,11 @@ pub fn validation_html(page: &ValidationPage<'_>) -> String {
         storage: facts::storage(&trial.header),
         facts: facts::first_facts(&trial.header),
         record: &validation.record,
-        extent: extent(validation),
-        rows: rows(validation),
-        dropped: validation.models.values().map(|errors| errors.dropped).max().unwrap_or(0),
-        cost: cost(page),
-        sentences: sentences(page),
         doubts: doubts::doubts(trial, &Samples::of(trial)),
         recorded: format!("seed {}, {}", record.header.seed, record.header.start_time),
         tool: format!("{} {}", trial.header.tool.name, trial.header.tool.version),
         start_time: &trial.header.start_time,
-        scatter: Figure::new(scatter, "landscape"),
-        distribution: Figure::new(distribution, "wide"),
-        parameters: parameters.into_iter().map(|chart| Figure::new(chart, "small")).collect(),
+        check,
     };
     page.render().expect("the template writes into a string")
 }
@@ -55,16 +97,9 @@ struct Page<'a> {
     storage: String,
     facts: Vec<Fact>,
     record: &'a str,
-    extent: String,
-    rows: Vec<Row>,
-    dropped: u64,
-    cost: String,
-    sentences: Vec<String>,
     doubts: Vec<Doubt>,
     recorded: String,
     tool: String,
     start_time: &'a str,
-    scatter: Figure,
-    distribution: Figure,
-    parameters: Vec<Figure>,
+    check: Check,
 }

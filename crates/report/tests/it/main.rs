@@ -1,8 +1,10 @@
 //! The renderers on records made by hand.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod browser;
 mod export;
 mod fixture;
 mod page;
+mod predictor;
 mod summary;
 mod validation;

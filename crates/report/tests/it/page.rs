@@ -2,10 +2,37 @@
 
 use std::path::PathBuf;
 
-use ioscape_model::{Interval, Record, Workload};
-use ioscape_report::html;
+use ioscape_model::{Figure, Prediction, Record, Workload};
+use ioscape_report::{Answers, ReportPage};
 
+use crate::browser::five_hundred;
 use crate::fixture;
+
+fn html(record: &Record) -> String {
+    ioscape_report::html(&ReportPage::of(record))
+}
+
+/// A model of a kind: a fixed cost per request and one per byte.
+fn predicted(work: &Workload) -> Prediction {
+    let seconds = 4e-6 + work.size_mean as f64 / 4e9;
+    let around = |value: f64| Figure { value, low: value / 1.25, high: value * 1.25 };
+    let rate = f64::from(work.process_num) * work.size_mean as f64 / seconds;
+    Prediction {
+        name: String::new(),
+        workload: work.clone(),
+        region: String::new(),
+        in_range: true,
+        throughput_bytes_per_s: around(rate),
+        response_time_s: around(seconds),
+        product_throughput_bytes_per_s: rate,
+        warnings: vec![],
+    }
+}
+
+fn html_with_model(record: &Record) -> String {
+    let page = ReportPage { answers: Answers::of(&predicted), ..ReportPage::of(record) };
+    ioscape_report::html(&page)
+}
 
 /// Leaves the page where it can be looked at: `target/tmp/report-NAME.html`.
 fn rendered(name: &str, record: &Record) -> String {
@@ -149,21 +176,50 @@ fn nothing_is_loaded_from_anywhere() {
     }
 }
 
+/// Every string of a record that can be reached through JSON, replaced.
+fn poisoned(value: &mut serde_json::Value, poison: &str) {
+    // What the format spells, and what a number or a comparison hangs on, has to stay.
+    const FIXED: [&str; 9] =
+        ["kind", "method", "role", "curve", "reason", "code", "severity", "state", "access"];
+    match value {
+        serde_json::Value::Object(object) => {
+            for (key, inner) in object.iter_mut() {
+                let is_free = !FIXED.contains(&key.as_str()) && key != "workload" && key != "focal";
+                match inner {
+                    serde_json::Value::String(text) if is_free => poison.clone_into(text),
+                    _ if is_free => poisoned(inner, poison),
+                    _ => {}
+                }
+            }
+        }
+        serde_json::Value::Array(all) => all.iter_mut().for_each(|inner| match inner {
+            serde_json::Value::String(text) => poison.clone_into(text),
+            inner => poisoned(inner, poison),
+        }),
+        _ => {}
+    }
+}
+
 #[test]
-fn a_hostile_path_stays_text() {
-    let mut record = fixture::full();
-    let path = "/tmp/</script><b>bold</b><script>alert(1)</script>";
-    record.header.target.path = path.into();
-    record.findings[0].text = path.into();
-    record.regions[0].name = path.into();
-    let page = html(&record);
-    let clean = html(&fixture::full());
+fn whatever_a_record_says_stays_text() {
+    let full = fixture::full();
+    let poison = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'><b>&amp;";
+    let mut header = serde_json::to_value(&full.header).unwrap();
+    poisoned(&mut header, poison);
+    let mut record = Record { header: serde_json::from_value(header).unwrap(), ..full.clone() };
+    record.findings.iter_mut().for_each(|finding| finding.text = poison.into());
+    record.regions.iter_mut().for_each(|region| region.name = poison.into());
+    record.borders.iter_mut().for_each(|border| border.found_by = poison.into());
+    record.warnings.iter_mut().for_each(|w| (w.text, w.remedy) = (poison.into(), poison.into()));
+    record.map.as_mut().unwrap().log = vec![poison.into()];
+    let (page, clean) = (html_with_model(&record), html_with_model(&full));
     let count = |page: &str, tag: &str| page.matches(tag).count();
-    for tag in ["<script", "</script", "<b>"] {
+    for tag in ["<script", "</script", "<b>", "<img", "alert(1)</"] {
         assert_eq!(count(&page, tag), count(&clean, tag), "{tag}");
     }
+    assert!(count(&page, "&#60;img src=x onerror=alert(2)&#62;") > 20, "and it is all there");
     let landscape = charts(&page).into_iter().find(|chart| chart["id"] == "landscape").unwrap();
-    assert_eq!(landscape["bands"][0]["name"], path, "and the script still sees it whole");
+    assert_eq!(landscape["bands"][0]["name"], poison, "and the script still sees it whole");
 }
 
 #[test]
@@ -193,19 +249,88 @@ fn records_with_less_in_them_still_make_a_page() {
 
 #[test]
 fn five_hundred_workloads_fit_into_a_mebibyte() {
-    let mut record = fixture::full();
-    let template = record.estimates[0].clone();
-    for i in record.estimates.len()..500 {
-        let mut estimate = template.clone();
-        estimate.workload = Workload { size_mean: 4096 * (i as u64 + 1), ..Workload::default() };
-        estimate.throughput_bytes_per_s =
-            Interval { mean: 1.234_567_89e9, low: 1.2e9, high: 1.3e9 };
-        record.estimates.push(estimate);
-    }
-    let points = record.points.clone();
-    record.points = points.into_iter().cycle().take(500).collect();
-    let page = rendered("500", &record);
+    let page = html_with_model(&five_hundred());
+    std::fs::write(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("report-500-model.html"), &page)
+        .unwrap();
     assert!(page.len() <= 1 << 20, "{} bytes", page.len());
+}
+
+/// One line for each heading, paragraph, list item and row of a table; long tables, which are
+/// folded away, are left out.
+fn text_lines(page: &str) -> String {
+    let parts: Vec<&str> = page.split("</details>").collect();
+    let seen = parts.iter().map(|part| part.split("<details").next().unwrap_or_default());
+    let mut broken: String = seen.collect();
+    for tag in ["h1", "h2", "h3", "p", "li", "tr", "dt", "summary", "figcaption", "footer", "pre"] {
+        for open in [format!("<{tag}>"), format!("<{tag} ")] {
+            broken = broken.replace(&open, &format!("\u{1}{open}"));
+        }
+    }
+    for cell in ["<th", "<td", "<dd"] {
+        broken = broken.replace(cell, &format!(" | {cell}"));
+    }
+    let text = words(&broken);
+    let lines = text.split('\u{1}').map(|line| line.trim().trim_start_matches("| "));
+    let kept: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    kept.join("\n") + "\n"
+}
+
+/// `page.txt` is what the page of the fixture says; after a change that is meant, copy
+/// `target/tmp/page.txt` over it.
+#[test]
+fn the_page_of_a_whole_run_says_what_it_ever_said() {
+    let found = text_lines(&html_with_model(&fixture::full()));
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("page.txt");
+    std::fs::write(path, &found).unwrap();
+    let expected = include_str!("page.txt");
+    let differs = found.lines().zip(expected.lines()).find(|(a, b)| a != b);
+    assert_eq!(differs, None, "the first line that differs, found and expected");
+    assert_eq!(found.len(), expected.len());
+}
+
+#[test]
+fn a_model_draws_its_curve_and_its_band_over_the_whole_range() {
+    let page = html_with_model(&fixture::full());
+    let charts = charts(&page);
+    let chart = |id: &str| charts.iter().find(|chart| chart["id"] == id).unwrap();
+    let series = |id: &str| chart(id)["series"].as_array().unwrap().clone();
+    for key in ["size_mean", "read_frac", "seq_frac", "process_num"] {
+        let all = series(&format!("region-2-{key}"));
+        let drawn: Vec<&str> = all.iter().map(|s| s["drawn"].as_str().unwrap()).collect();
+        assert_eq!(drawn, ["curve", "dots"], "{key}");
+        for mark in all[0]["marks"].as_array().unwrap() {
+            let [mean, low, high] = [1, 2, 3].map(|i| mark[i].as_f64().unwrap());
+            assert!(low < mean && mean < high, "{key}: {mark}");
+        }
+        let note = all[1]["marks"][0][4].as_str().unwrap();
+        assert!(note.contains("model "), "{key}: {note}");
+    }
+    let sizes = series("region-3-size_mean")[0]["marks"].as_array().unwrap().clone();
+    let ends = [&sizes[0], sizes.last().unwrap()].map(|mark| mark[0].as_u64().unwrap());
+    assert_eq!(ends, [4096, 1_049_000], "four digits");
+    assert_eq!(series("costs-1").len(), 4, "a curve for each class of requests");
+    // Without a model there is no curve, and nobody claims that there is one.
+    let plain = html(&fixture::full());
+    assert!(words(&page).contains("grey line is the model"));
+    assert!(!words(&plain).contains("grey line is the model"));
+    assert!(!plain.contains("\"drawn\":\"curve\"") && !plain.contains("What a request costs"));
+}
+
+#[test]
+fn response_times_of_all_regions_share_their_axes() {
+    let charts = charts(&html(&fixture::full()));
+    let of = |kind: &str| {
+        let id = format!("responses-{kind}");
+        charts.iter().find(|chart| chart["id"] == id.as_str()).unwrap().clone()
+    };
+    for kind in ["reads", "writes", "focal"] {
+        let chart = of(kind);
+        let series = chart["series"].as_array().unwrap();
+        assert_eq!(series.len(), 3, "{kind}: one line for each region");
+        assert!(series.iter().all(|s| s["marks"].as_array().unwrap().len() == 5), "{kind}");
+        assert_eq!(chart["y"]["reach"], of("reads")["y"]["reach"]);
+        assert_eq!(chart["y"]["foot"], of("reads")["y"]["foot"]);
+    }
 }
 
 #[test]

@@ -19,8 +19,22 @@
 //! somewhere else does, for read-ahead has not found its stride. Write-back runs beside the
 //! writer, so only the part `ω` of it is waited for as long as the storage keeps up. With `k = 1`, `T` is the balanced-job bound of a closed network
 //! (Zahorjan et al. 1982); with a large `k`, its asymptotes: `max(W, N D)`.
+//!
+//! With `Q` requests in flight per process `N Q` of them queue for the storage, while each process
+//! still copies its own one by one:
+//!
+//! ```text
+//! T' = Q norm₈(T(N Q)/Q, σ^(1 − 1/Q) copy) · T(N)/norm₈(T(N), copy)
+//! ```
+//!
+//! and with an fdatasync after every `F` writes none is absorbed (see `extras`).
+//!
+//! `crates/report/assets/predictor.js` is a port of it, for the page, which asks for neither:
+//! change both.
 
 use ioscape_model::Workload;
+
+use super::extras::Extras;
 
 #[cfg(test)]
 mod tests;
@@ -126,6 +140,8 @@ pub(super) struct Law {
     overwrite_exponent: f64,
     read_caches: Vec<Cache>,
     write_caches: Vec<Cache>,
+    /// What requests in flight and fdatasyncs change.
+    extras: Extras,
 }
 
 /// Classes of requests: reads and writes, each sequential and at random.
@@ -148,6 +164,12 @@ pub(super) struct Times {
     pub(super) copy_writes: f64,
     pub(super) reads: f64,
     pub(super) writes: f64,
+    /// Writes that an fdatasync waits for, and it.
+    synced: f64,
+    /// Which part of the requests reach storage, and their bytes; where requests overlap, and not
+    /// counted otherwise.
+    storage_share: f64,
+    storage_bytes: f64,
 }
 
 /// The parts that a request's time consists of.
@@ -176,7 +198,22 @@ impl Times {
             copy_writes: self.copy_writes * by(1),
             reads: self.reads * by(2),
             writes: self.writes * by(3),
+            ..self
         }
+    }
+}
+
+/// How many requests there are at a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Load {
+    process_num: f64,
+    /// In flight, per process.
+    depth: f64,
+}
+
+impl Load {
+    fn of(work: &Workload) -> Self {
+        Self { process_num: f64::from(work.process_num), depth: f64::from(work.depth) }
     }
 }
 
@@ -209,7 +246,25 @@ impl Law {
             write_caches: (0..shape.write_caches)
                 .map(|index| Cache::of(&at[shape.write_cache(index)..]))
                 .collect(),
+            extras: Extras::default(),
         }
+    }
+
+    /// The same with these costs of requests in flight and of fdatasyncs.
+    pub(super) fn with_extras(self, extras: Extras) -> Self {
+        Self { extras, ..self }
+    }
+
+    /// Writes that storage takes at a time.
+    pub(super) fn writes_at_a_time(&self) -> f64 {
+        self.write_parallel
+    }
+
+    /// What storage takes for a write far beyond all caches: the fixed time at random and in
+    /// sequence, and the rate. None where no write got there.
+    pub(super) fn write_costs(&self) -> Option<[f64; 3]> {
+        let last = self.write_caches.last()?;
+        Some([last.fixed_s.random, last.fixed_s.sequential, last.bytes_per_s.random])
     }
 
     /// What a request of each class takes in the mean, and how many of all are of it.
@@ -298,20 +353,71 @@ impl Law {
 
     /// Where the time of a request goes.
     fn times(&self, work: &Workload) -> Times {
-        Times::of(&self.classes(work))
+        let mut times = Times::of(&self.classes(work));
+        if work.fsync_every > 0 {
+            // Nothing stays dirty for long enough to be overwritten or written back beside.
+            times.writes = 0.0;
+            times.synced = (1.0 - work.read_frac) * self.extras.synced_s(work);
+        }
+        if work.has_extras() {
+            times.storage_share = self.storage_share(work);
+            times.storage_bytes = times.storage_share * work.size_mean as f64;
+        }
+        times
+    }
+
+    /// Which part of the requests reach storage.
+    pub(super) fn storage_share(&self, work: &Workload) -> f64 {
+        let beyond = |caches: &[Cache], power: f64| {
+            let last = caches.last();
+            last.map_or(0.0, |cache| 1.0 - held(cache.bytes, work).powf(power))
+        };
+        let mixed = |caches: &[Cache], power: f64| {
+            work.seq_frac * beyond(caches, power) + (1.0 - work.seq_frac) * beyond(caches, 1.0)
+        };
+        let reads = mixed(&self.read_caches, self.sequential_exponent);
+        let writes = if work.fsync_every > 0 {
+            1.0
+        } else {
+            mixed(&self.write_caches, self.overwrite_exponent)
+        };
+        work.read_frac * reads + (1.0 - work.read_frac) * writes
     }
 
     /// Seconds per request of one process, queueing included.
-    fn response_s(&self, times: &Times, process_num: f64) -> f64 {
+    fn response_s(&self, times: &Times, load: Load) -> f64 {
+        let queued = self.queued_s(times, load);
+        if load.depth <= 1.0 {
+            return queued;
+        }
+        // A process copies what it has in flight one by one. Over the same for one in flight, so
+        // that a corner's softness is not taken for a cost of depth.
         let copy = times.copy_reads + times.copy_writes;
-        let wait = copy + times.reads + self.waited * times.writes;
-        let device = times.reads / self.read_parallel + times.writes / self.write_parallel;
-        let reads = times.reads / (times.reads + times.writes).max(f64::MIN_POSITIVE);
+        let one = self.queued_s(times, Load { depth: 1.0, ..load });
+        let serial = self.extras.serial.powf(1.0 - 1.0 / load.depth);
+        load.depth * norm(queued / load.depth, serial * copy) * one / norm(one, copy)
+    }
+
+    /// The same as if a process copied all that it has in flight at the same time.
+    fn queued_s(&self, times: &Times, load: Load) -> f64 {
+        let Load { process_num, depth } = load;
+        let copy = times.copy_reads + times.copy_writes;
+        let wait = copy + times.reads + self.waited * times.writes + times.synced;
+        let [reads_at_once, writes_at_once] = self.extras.overlaps(depth);
+        let device = times.reads / (self.read_parallel * reads_at_once)
+            + times.writes / (self.write_parallel * writes_at_once)
+            + times.synced / self.extras.flush_parallel;
+        let storage = times.reads + times.writes + times.synced;
+        let reads = times.reads / storage.max(f64::MIN_POSITIVE);
         let device = device * (1.0 + 4.0 * self.interference * reads * (1.0 - reads));
-        let busiest = norm(copy / self.processors, device);
+        let limits_s = self.extras.limits_s(times.storage_share, times.storage_bytes);
+        // One request at a time never gets to the limits but is in the law already.
+        let limited = if times.synced > 0.0 { 1.0 } else { 1.0 - 1.0 / depth };
+        let limit = limited * norm(limits_s[0], limits_s[1]);
+        let busiest = norm(copy / self.processors, norm(device, limit));
         let alone = self.soft_max(wait, busiest);
         let power = self.queueing;
-        let queue = (process_num.powf(power) - 1.0) * (busiest / alone).powf(power);
+        let queue = ((process_num * depth).powf(power) - 1.0) * (busiest / alone).powf(power);
         alone * (1.0 + queue).powf(1.0 / power)
     }
 
@@ -325,8 +431,9 @@ impl Law {
 
     /// Natural logarithm of the throughput in bytes per second.
     pub(super) fn ln_throughput(&self, work: &Workload) -> f64 {
-        let num = f64::from(work.process_num);
-        (num * work.size_mean as f64 / self.response_s(&self.times(work), num)).ln()
+        let load = Load::of(work);
+        let in_flight_bytes = load.process_num * load.depth * work.size_mean as f64;
+        (in_flight_bytes / self.response_s(&self.times(work), load)).ln()
     }
 
     /// Mean response times by class where one process has the system to itself, seconds. What the
@@ -335,7 +442,7 @@ impl Law {
         let classes = self.classes(work);
         let times = Times::of(&classes);
         let wait = times.copy_reads + times.copy_writes + times.reads + self.waited * times.writes;
-        let held_up = self.response_s(&times, 1.0) - wait;
+        let held_up = self.response_s(&times, Load { process_num: 1.0, depth: 1.0 }) - wait;
         let writes = (1.0 - work.read_frac).max(f64::MIN_POSITIVE);
         classes.map(|class| {
             let beyond = if class.is_read {
@@ -385,10 +492,10 @@ impl Law {
     pub(super) fn elasticities(&self, work: &Workload) -> [f64; PARTS] {
         const STEP: f64 = 1e-4;
         let times = self.times(work);
-        let num = f64::from(work.process_num);
-        let base = self.response_s(&times, num).ln();
+        let load = Load::of(work);
+        let base = self.response_s(&times, load).ln();
         std::array::from_fn(|part| {
-            (self.response_s(&times.scaled(part, 1.0 + STEP), num).ln() - base) / STEP
+            (self.response_s(&times.scaled(part, 1.0 + STEP), load).ln() - base) / STEP
         })
     }
 }

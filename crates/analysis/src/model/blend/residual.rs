@@ -5,8 +5,11 @@
 //! its elasticity `e_c`, which the law knows; so the covariance of two workloads is
 //! `Σ_c e_c(x) e_c(y) a_c² k(x, y)`, and what is learnt about storage from one workload does not
 //! spoil another that is all in the cache. Noise between visits is blended in the same way.
+//!
+//! `crates/report/assets/predictor.js` is a port of what predicts here, not of what learns: change both.
 
 use ioscape_model::Workload;
+use ioscape_model::portable::PortableProcess;
 use ioscape_stats::gaussian_process::{GaussianProcess, matern52};
 use ioscape_stats::maximise::maximise;
 use nalgebra::DMatrix;
@@ -127,6 +130,9 @@ impl Place {
 pub(super) struct Residual {
     hyper: Hyperparameters,
     places: Vec<Place>,
+    /// What the law missed the samples by, and the variances of that.
+    missed: Vec<f64>,
+    noise: Vec<f64>,
     process: GaussianProcess,
 }
 
@@ -161,8 +167,9 @@ impl Residual {
         let places: Vec<Place> = samples.iter().map(|s| Place::of(law, &s.workload)).collect();
         let missed = missed(law, samples);
         let extra = extra_noise(&places, samples, &missed, &hyper)?;
+        let noise = noise(&places, samples, &hyper, &extra);
         let process = process(&places, samples, &missed, &hyper, &extra)?;
-        Some(Self { hyper, places, process })
+        Some(Self { hyper, places, missed, noise, process })
     }
 
     /// What to add to the law's logarithm, and the variance of that.
@@ -173,10 +180,45 @@ impl Residual {
         self.process.predict(&cross, here.covariance(&here, &self.hyper))
     }
 
+    /// All that a port of it needs; the samples are those that it was learnt from.
+    pub(super) fn portable(&self, law: &Law, samples: &[Sample]) -> PortableProcess {
+        let works = || samples.iter().map(|sample| &sample.workload);
+        assert!(
+            works().map(|work| Place::of(law, work)).eq(self.places.iter().cloned()),
+            "learnt from these samples and under this law"
+        );
+        PortableProcess {
+            amplitudes: self.hyper.amplitudes,
+            lengths: self.hyper.lengths,
+            unique_lengths: self.hyper.unique_lengths,
+            unique_bytes: works().map(|work| work.unique_bytes).collect(),
+            size_mean: works().map(|work| work.size_mean).collect(),
+            read_frac: works().map(|work| work.read_frac).collect(),
+            seq_frac: works().map(|work| work.seq_frac).collect(),
+            process_num: works().map(|work| work.process_num).collect(),
+            missed: self.missed.iter().copied().map(short).collect(),
+            noise: self.noise.iter().copied().map(short).collect(),
+        }
+    }
+
+    /// Noise between visits, for each kind of time.
+    pub(super) fn noise_sd(&self) -> [f64; KINDS] {
+        self.hyper.noise
+    }
+
     /// Variance between two visits to a workload.
     pub(super) fn noise(&self, law: &Law, work: &Workload) -> f64 {
         Place::of(law, work).noise(&self.hyper)
     }
+}
+
+/// With six digits, so that thousands of them stay small: the samples are not known better.
+fn short(value: f64) -> f64 {
+    if value.abs() < 1e-15 {
+        return 0.0;
+    }
+    let scale = 10_f64.powi(5 - value.abs().log10().floor() as i32);
+    (value * scale).round() / scale
 }
 
 fn missed(law: &Law, samples: &[Sample]) -> Vec<f64> {
@@ -219,13 +261,13 @@ fn process(
             kernel[(row, column)] = places[row].covariance(&places[column], hyper);
         }
     }
-    let noise: Vec<f64> = places
-        .iter()
-        .zip(samples)
-        .zip(extra)
-        .map(|((place, sample), extra)| {
-            place.noise(hyper) / f64::from(sample.visits.max(1)) + extra
-        })
-        .collect();
-    GaussianProcess::fit(&kernel, &noise, missed)
+    GaussianProcess::fit(&kernel, &noise(places, samples, hyper, extra), missed)
+}
+
+/// Variances of what was measured at the places.
+fn noise(places: &[Place], samples: &[Sample], hyper: &Hyperparameters, extra: &[f64]) -> Vec<f64> {
+    let of = |((place, sample), extra): ((&Place, &Sample), &f64)| {
+        place.noise(hyper) / f64::from(sample.visits.max(1)) + extra
+    };
+    places.iter().zip(samples).zip(extra).map(of).collect()
 }

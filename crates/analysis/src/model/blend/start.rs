@@ -2,12 +2,14 @@
 //! may go. Everything comes from the samples themselves, the borders and the description of the
 //! machine; nothing from what storage usually is.
 
-use ioscape_model::{Curve, Workload};
+use ioscape_model::{Access, Curve, Workload};
 use ioscape_stats::least_squares::Prior;
 
 use super::law::Shape;
 use crate::model::{Sample, Training};
 
+/// What direct requests find cached is nothing: a page.
+const NOTHING_BYTES: f64 = 4096.0;
 /// Two sizes closer than this factor are one cache.
 const SAME_CACHE: f64 = 1.4;
 /// Reads or writes count as such from this share on.
@@ -84,6 +86,13 @@ impl Caches {
         };
         let reach = training.samples.iter().map(|s| s.workload.unique_bytes as f64);
         let reach = reach.fold(0.0, f64::max);
+        if training.ranges.access == Access::Direct {
+            let with_none = |curve| std::iter::once(NOTHING_BYTES).chain(on(curve)).collect();
+            let (read, write): (Vec<f64>, Vec<f64>) =
+                (with_none(Curve::Read), with_none(Curve::Write));
+            let write_is_room = vec![false; write.len()];
+            return Self { read, write, write_is_room };
+        }
         let read: Vec<f64> = on(Curve::Read).collect();
         let mut write: Vec<(f64, bool)> = on(Curve::Write).map(|bytes| (bytes, false)).collect();
         if !write.is_empty() {
@@ -148,6 +157,10 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
         None => (known((1e6_f64).ln(), 0.1), known(1e-3_f64.ln(), 0.5)),
     };
     let processors = f64::from(host.cpus.max(1));
+    let is_direct = training.ranges.access == Access::Direct;
+    // Direct writes are waited for, and nothing reads ahead.
+    let waited = if is_direct { known(4.0, 1.0) } else { known(0.0, 1.5) };
+    let read_ahead = if is_direct { 0.0 } else { -1.5 };
     let mut priors = vec![
         known((read_s / 2.0).ln(), 1.5),
         known((write_s / 2.0).ln(), 1.5),
@@ -163,7 +176,7 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
         known(processors.ln(), 0.5),
         known(0.1, 0.5),
         known(0.5_f64.ln(), 1.5),
-        known(0.0, 1.5),
+        waited,
         known(0.1_f64.ln(), 0.5),
         known(1.5_f64.ln(), 0.7),
         known(0.0, 0.5),
@@ -186,7 +199,7 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
             priors.extend([
                 known(size.ln(), 0.05),
                 known(fixed_s.ln(), 2.0),
-                known(if read { -1.5 } else { 0.0 }, 1.0),
+                known(if read { read_ahead } else { 0.0 }, 1.0),
                 known(rate.ln(), 2.0),
                 known(0.0, 0.7),
             ]);

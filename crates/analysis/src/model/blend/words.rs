@@ -1,9 +1,10 @@
 //! The parameters in words: what a request costs and where, with the error of each figure.
 
-use ioscape_model::Workload;
-use ioscape_model::units::{KIB, show_bytes, show_rate, show_seconds};
+use ioscape_model::units::{KIB, show_bytes, show_rate, show_seconds, three_digits};
+use ioscape_model::{Access, Workload};
 
 use super::Blend;
+use super::extras::{self, Coverage, Extension};
 use super::law::Law;
 
 /// The request that costs are given for.
@@ -41,13 +42,13 @@ impl Blend {
 
     /// The parameters in sentences.
     pub fn sentences(&self) -> Vec<String> {
-        let mut said = vec![self.copying()];
-        for index in 0..self.shape.read_caches {
+        let mut said =
+            vec![if self.access == Access::Direct { self.direct() } else { self.copying() }];
+        for index in self.no_caches()..self.shape.read_caches {
             said.push(self.missing(index));
         }
-        if let Some(sentence) = self.writing() {
-            said.push(sentence);
-        }
+        said.extend(self.writing());
+        said.extend(self.extension.iter().flat_map(|extension| self.extended(extension)));
         said
     }
 
@@ -72,6 +73,73 @@ impl Blend {
             read.rate(),
             write.rate()
         )
+    }
+
+    fn direct(&self) -> String {
+        let work = |read_frac| Workload {
+            unique_bytes: self.most_unique_bytes,
+            size_mean: SIZE_BYTES,
+            read_frac,
+            seq_frac: 0.0,
+            access: Access::Direct,
+            ..Workload::default()
+        };
+        let cost = |read_frac: f64| {
+            let work = work(read_frac);
+            self.told(&move |law| SIZE_BYTES as f64 / law.ln_throughput(&work).exp())
+        };
+        let (read, write) = (cost(1.0), cost(0.0));
+        format!(
+            "A direct request of 16 KiB at random takes {} when it reads and {} when it writes; {} \
+             and {} for one process.",
+            read.seconds(),
+            write.seconds(),
+            read.rate(),
+            write.rate()
+        )
+    }
+
+    /// What several requests in flight and an fdatasync do.
+    fn extended(&self, extension: &Extension) -> Vec<String> {
+        let mut said = Vec::new();
+        let Coverage { depth, fsync_every } = extension.coverage;
+        if depth.max > 1 {
+            let reads = |depth: u64| Workload {
+                unique_bytes: self.most_unique_bytes,
+                size_mean: SIZE_BYTES,
+                read_frac: 1.0,
+                seq_frac: 0.0,
+                depth: depth as u32,
+                access: self.access,
+                ..Workload::default()
+            };
+            let (one, many) = (reads(1), reads(depth.max));
+            let (value, error) = extension.told(&|extras| {
+                let law = self.law.clone().with_extras(extras);
+                (law.ln_throughput(&many) - law.ln_throughput(&one)).exp()
+            });
+            if error < ERROR_MAX {
+                said.push(format!(
+                    "One process that keeps {} requests in flight reads 16 KiB at random out of \
+                     {} {} times (±{:.0} %) as fast as with one at a time.",
+                    depth.max,
+                    show_bytes(self.most_unique_bytes as f64),
+                    three_digits(value),
+                    100.0 * error
+                ));
+            }
+        }
+        if fsync_every.max > 0 {
+            let (value, error) = extension.told(&extras::sync_s);
+            if error < ERROR_MAX {
+                said.push(format!(
+                    "An fdatasync costs {} (±{:.0} %), shared by the writes since the last one.",
+                    show_seconds(value),
+                    100.0 * error
+                ));
+            }
+        }
+        said
     }
 
     fn missing(&self, index: usize) -> String {

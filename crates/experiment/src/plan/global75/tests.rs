@@ -28,6 +28,7 @@ fn wide() -> Ranges {
         unique_bytes: Range { min: 8 * MIB, max: GIB },
         size_mean: Range { min: 4 * KIB, max: MIB },
         process_num: Range { min: 1, max: 8 },
+        ..Ranges::usual(1)
     }
 }
 

@@ -109,6 +109,7 @@ fn a_flat_device_is_one_region() {
         unique_bytes: Range { min: 8 * MIB, max: GIB },
         size_mean: Range { min: 4 * KIB, max: MIB },
         process_num: Range { min: 1, max: 2 },
+        ..Ranges::usual(1)
     };
     for seed in 0..20 {
         let mut plan = PaperPlan::new(ranges);

@@ -4,7 +4,8 @@ use ioscape_model::Workload;
 use ioscape_model::units::{KIB, MIB};
 use proptest::prelude::*;
 
-use super::{CLASSES, COMMON, Cache, Law, PARTS, PER_CACHE, Shape, held, shares_beyond};
+use super::super::extras::Extras;
+use super::{CLASSES, COMMON, Cache, Law, Load, PARTS, PER_CACHE, Shape, held, shares_beyond};
 
 const SHAPE: Shape = Shape { read_caches: 2, write_caches: 1 };
 
@@ -69,7 +70,7 @@ proptest! {
         let times_s: [f64; CLASSES] = law.class_times_s(&work);
         let shares = law.classes(&work).map(|class| class.share);
         let mean_s: f64 = times_s.iter().zip(shares).map(|(time, share)| time * share).sum();
-        let response_s = law.response_s(&law.times(&work), 1.0);
+        let response_s = law.response_s(&law.times(&work), Load::of(&work));
         // What holds up writers has nobody to hold up where nobody writes.
         prop_assume!(work.read_frac < 0.999);
         prop_assert!((mean_s / response_s - 1.0).abs() < 1e-9, "{mean_s} {response_s}");
@@ -86,5 +87,21 @@ proptest! {
             law.copy_time_s(&Workload { read_frac: 1.0, seq_frac: 0.0, ..work.clone() })
         };
         prop_assert!(reads(&more_data) >= reads(&work) * (1.0 - 1e-9));
+    }
+
+    #[test]
+    fn a_deeper_queue_is_never_slower_and_an_fdatasync_never_for_nothing(
+        law in law(), work in work(), depth in 1_u32..32,
+    ) {
+        let at = |depth: u32| law.ln_throughput(&Workload { depth, ..work.clone() });
+        prop_assert!((at(1) - law.ln_throughput(&work)).abs() < 1e-12);
+        // With no limit in sight.
+        let limitless = law.clone().with_extras(Extras::limitless());
+        let at = |depth: u32| limitless.ln_throughput(&Workload { depth, ..work.clone() });
+        prop_assert!(at(depth + 1) >= at(depth) - 1e-9, "{} {}", at(depth), at(depth + 1));
+        let synced = |fsync_every: u32| {
+            limitless.ln_throughput(&Workload { fsync_every, ..work.clone() })
+        };
+        prop_assert!(synced(depth + 1) >= synced(depth) - 1e-9);
     }
 }

@@ -1,0 +1,239 @@
+//! Every hazard alone in an otherwise blameless machine: found, and nothing else with it.
+
+use ioscape_model::checkup::{Device, Facts, Machine, Probe, Sample};
+use ioscape_model::units::{GIB, MIB};
+use ioscape_model::{Code, Host, Severity, Target, Warning};
+
+use super::judge;
+
+/// A machine of one's own with a good drive: nothing to say.
+fn blameless() -> Facts {
+    Facts {
+        host: Host {
+            memory_bytes: 16 * GIB,
+            memory_available_bytes: 12 * GIB,
+            dirty_limit_bytes: 3 * GIB,
+            governor: Some("performance".to_owned()),
+            ..Host::default()
+        },
+        target: Target {
+            path: "/data".to_owned(),
+            kind: "directory".to_owned(),
+            filesystem: "ext4".to_owned(),
+            mount_options: "rw,noatime".to_owned(),
+            size_bytes: 1000 * GIB,
+            free_bytes: 800 * GIB,
+            device: Some("nvme0n1".to_owned()),
+            rotational: Some(false),
+            read_ahead_bytes: Some(128 << 10),
+            ..Target::default()
+        },
+        machine: Machine { numa_nodes: 1, on_battery: Some(false), ..Machine::default() },
+        device: Some(Device {
+            name: "nvme0n1".to_owned(),
+            number: "259:0".to_owned(),
+            temperature_celsius: Some(41.0),
+            temperature_limit_celsius: Some(84.0),
+            ..Device::default()
+        }),
+        sample: Sample {
+            length_s: 1.0,
+            cpu_busy_fraction: Some(0.01),
+            cpu_stolen_fraction: Some(0.0),
+            cpu_pressure: Some(0.001),
+            memory_pressure: Some(0.0),
+            io_pressure: Some(0.0),
+            device_busy_fraction: Some(0.0),
+            swapped_pages: Some(0),
+            dirty_bytes: Some(MIB),
+            ..Sample::default()
+        },
+        probe: Some(Probe {
+            length_bytes: 8 * MIB,
+            extents: Some(1),
+            compresses: Some(false),
+            flush_s: Some(1.2e-3),
+            direct_align_bytes: Some(512),
+            direct_read_s: Some(80e-6),
+            direct_is_direct: Some(true),
+            read_ahead_bytes: Some(4096),
+        }),
+        warnings: vec![],
+    }
+}
+
+#[test]
+fn a_blameless_machine_gets_no_doubt_but_honest_unknowns() {
+    let checkup = judge(&blameless());
+    assert_eq!(checkup.doubts, vec![]);
+    assert!(checkup.unknown.iter().any(|unknown| unknown.text.contains("flush")));
+    assert!(!checkup.unknown.iter().any(|unknown| unknown.text.contains("host")));
+    assert!(checkup.privileges.iter().all(|privilege| !privilege.granted));
+}
+
+/// One thing wrong gives one doubt, of this kind.
+#[track_caller]
+fn check(spoil: impl FnOnce(&mut Facts), code: Code, severity: Severity, part: &str) {
+    let mut facts = blameless();
+    spoil(&mut facts);
+    let doubts = judge(&facts).doubts;
+    let [doubt] = doubts.as_slice() else { panic!("one doubt about {part}, not {doubts:?}") };
+    assert_eq!((doubt.code, doubt.severity), (code, severity), "{}", doubt.text);
+    assert!(doubt.text.contains(part), "{}", doubt.text);
+    assert!(!doubt.remedy.is_empty());
+}
+
+fn probe(facts: &mut Facts) -> &mut Probe {
+    facts.probe.as_mut().unwrap()
+}
+
+fn device(facts: &mut Facts) -> &mut Device {
+    facts.device.as_mut().unwrap()
+}
+
+#[test]
+fn what_others_take_of_the_machine_is_graded() {
+    use Severity::{Note, Serious, Warning};
+    let sample = |facts: &mut Facts, spoil: fn(&mut Sample)| spoil(&mut facts.sample);
+    check(|f| sample(f, |s| s.cpu_stolen_fraction = Some(0.05)), Code::StolenTime, Warning, "5");
+    check(|f| sample(f, |s| s.cpu_stolen_fraction = Some(0.3)), Code::StolenTime, Serious, "30");
+    check(|f| sample(f, |s| s.cpu_busy_fraction = Some(0.3)), Code::Neighbours, Warning, "30");
+    check(|f| sample(f, |s| s.cpu_busy_fraction = Some(0.9)), Code::Neighbours, Serious, "90");
+    check(|f| sample(f, |s| s.device_busy_fraction = Some(0.1)), Code::Neighbours, Warning, "nvme");
+    check(|f| sample(f, |s| s.device_busy_fraction = Some(0.6)), Code::Neighbours, Serious, "60");
+    check(|f| sample(f, |s| s.memory_pressure = Some(0.05)), Code::Swapping, Warning, "memory");
+    check(|f| sample(f, |s| s.swapped_pages = Some(9)), Code::Swapping, Warning, "9 pages");
+    check(|f| sample(f, |s| s.dirty_bytes = Some(GIB)), Code::DirtyAtStart, Warning, "1.00 GiB");
+    check(|f| f.machine.swap_used_bytes = GIB, Code::Swapping, Note, "swap");
+}
+
+#[test]
+fn limits_of_control_groups_are_named() {
+    use Severity::{Note, Serious};
+    check(|f| f.host.cpu_limit = Some(1.5), Code::Throttled, Note, "1.50 processors");
+    let throttled = |f: &mut Facts| {
+        f.host.cpu_limit = Some(1.5);
+        f.sample.cpu_throttled_fraction = Some(0.2);
+    };
+    check(throttled, Code::Throttled, Serious, "held this process back");
+    let limit = |text: &str| {
+        let text = text.to_owned();
+        move |f: &mut Facts| f.host.io_limits = vec![text]
+    };
+    check(limit("io.max 259:0 rbps=1048576"), Code::Throttled, Serious, "rbps=1048576");
+    let mut facts = blameless();
+    limit("io.max 8:0 rbps=1048576")(&mut facts);
+    assert_eq!(judge(&facts).doubts, vec![], "another device's limit is none of ours");
+    check(|f| f.host.memory_limit_bytes = Some(GIB), Code::Throttled, Note, "1.00 GiB");
+}
+
+#[test]
+fn a_machine_that_does_not_run_at_its_speed_is_pointed_out() {
+    use Severity::{Note, Warning};
+    check(|f| f.machine.on_battery = Some(true), Code::PowerSaving, Warning, "battery");
+    check(|f| f.machine.laptop_mode = true, Code::PowerSaving, Warning, "laptop_mode");
+    check(|f| f.host.governor = Some("powersave".into()), Code::PowerSaving, Note, "powersave");
+    check(|f| device(f).temperature_celsius = Some(82.0), Code::PowerSaving, Warning, "82 °C");
+    check(|f| f.machine.numa_nodes = 2, Code::ManyNodes, Note, "2 nodes");
+}
+
+#[test]
+fn room_and_mount_options_are_looked_at() {
+    use Severity::{Note, Warning};
+    let options = |text: &'static str| move |f: &mut Facts| f.target.mount_options = text.into();
+    check(options("rw,nobarrier"), Code::FlushSuspect, Warning, "nobarrier");
+    check(options("rw,barrier=0"), Code::FlushSuspect, Warning, "barrier=0");
+    check(options("rw,sync"), Code::MountOptions, Warning, "`sync`");
+    check(options("rw,data=journal"), Code::MountOptions, Warning, "twice");
+    check(options("rw,strictatime"), Code::MountOptions, Note, "access times");
+    check(options("rw,discard"), Code::MountOptions, Note, "deleting");
+    check(options("rw,usrquota"), Code::NearlyFull, Note, "quota");
+    check(|f| f.target.size_bytes = 9000 * GIB, Code::NearlyFull, Warning, "91 %");
+    let small = |f: &mut Facts| {
+        f.target.free_bytes = 10 * GIB;
+        f.target.size_bytes = 11 * GIB;
+    };
+    check(small, Code::BorderNotReached, Warning, "5.00 GiB");
+}
+
+#[test]
+fn no_room_at_all_is_serious() {
+    let mut facts = blameless();
+    facts.target.free_bytes = 100 * MIB;
+    let doubts = judge(&facts).doubts;
+    assert_eq!((doubts[0].code, doubts[0].severity), (Code::NearlyFull, Severity::Serious));
+}
+
+#[test]
+fn what_the_test_file_said_is_believed() {
+    use Severity::{Note, Warning};
+    check(|f| probe(f).flush_s = Some(9e-6), Code::FlushSuspect, Warning, "9.00 µs");
+    check(|f| probe(f).direct_is_direct = Some(false), Code::DirectNotDirect, Warning, "ext4");
+    check(|f| probe(f).direct_align_bytes = Some(0), Code::DirectNotDirect, Note, "no direct");
+    check(|f| probe(f).compresses = Some(true), Code::CopyOnWrite, Warning, "compresses");
+    check(|f| probe(f).extents = Some(40), Code::Placement, Warning, "40 pieces");
+    check(|f| probe(f).read_ahead_bytes = Some(4 * MIB), Code::ReadAhead, Note, "4.00 MiB");
+    check(|f| probe(f).direct_read_s = Some(5e-6), Code::CachesBelow, Warning, "5.00 µs");
+}
+
+#[test]
+fn what_lies_between_is_named() {
+    use Severity::{Note, Serious, Warning};
+    let turns = |f: &mut Facts| f.target.rotational = Some(true);
+    check(turns, Code::CachesBelow, Warning, "it does not turn");
+    let disk = |f: &mut Facts| {
+        f.target.rotational = Some(true);
+        probe(f).direct_read_s = Some(8e-3);
+    };
+    check(disk, Code::Placement, Note, "outer edge");
+    check(|f| device(f).zoned = Some("host-managed".into()), Code::Placement, Warning, "zones");
+    check(|f| device(f).raid_sync = Some("resync".into()), Code::Rebuilding, Serious, "resync");
+    check(|f| device(f).layers = vec!["dm crypt".into()], Code::Placement, Note, "dm crypt");
+    check(|f| device(f).layers = vec!["zram".into()], Code::MemoryFilesystem, Serious, "zram");
+    let over_a_file = |f: &mut Facts| {
+        f.target.loop_backing = Some("/image".into());
+        device(f).layers = vec!["loop".into()];
+        device(f).loop_direct = Some(false);
+    };
+    check(over_a_file, Code::CachesBelow, Warning, "/image");
+    let past_the_cache = |f: &mut Facts| {
+        over_a_file(f);
+        device(f).loop_direct = Some(true);
+    };
+    let mut facts = blameless();
+    past_the_cache(&mut facts);
+    assert_eq!(judge(&facts).doubts, vec![]);
+}
+
+#[test]
+fn memory_taken_for_a_disk_is_serious_before_a_measurement() {
+    let tmpfs = |f: &mut Facts| {
+        f.warnings = vec![Warning::new(Code::MemoryFilesystem, "on tmpfs", "name a disk")];
+    };
+    check(tmpfs, Code::MemoryFilesystem, Severity::Serious, "tmpfs");
+}
+
+#[test]
+fn the_gravest_doubt_comes_first() {
+    let mut facts = blameless();
+    facts.machine.numa_nodes = 2;
+    facts.machine.laptop_mode = true;
+    facts.sample.cpu_stolen_fraction = Some(0.5);
+    let severities: Vec<Severity> = judge(&facts).doubts.iter().map(|d| d.severity).collect();
+    assert_eq!(severities, [Severity::Serious, Severity::Warning, Severity::Note]);
+}
+
+#[test]
+fn what_is_unknown_depends_on_where_one_is() {
+    let has = |spoil: fn(&mut Facts), part: &str| {
+        let mut facts = blameless();
+        spoil(&mut facts);
+        judge(&facts).unknown.iter().any(|unknown| unknown.text.contains(part))
+    };
+    assert!(has(|f| f.host.virtualisation = Some("KVM".into()), "KVM"));
+    assert!(has(|f| f.host.virtualisation = Some("Amazon EC2".into()), "bursts"));
+    assert!(has(|f| f.target.filesystem = "nfs4".into(), "other side"));
+    assert!(has(|f| f.sample.io_pressure = None, "pressure"));
+    assert!(has(|f| probe(f).read_ahead_bytes = None, "page cache"));
+    assert!(!has(|_| {}, "pressure"));
+}

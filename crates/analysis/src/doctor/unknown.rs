@@ -1,0 +1,110 @@
+//! What cannot be known from here, as far as it concerns this target.
+
+use ioscape_model::Code;
+use ioscape_model::checkup::{Facts, Unknown};
+
+/// Names that a network filesystem goes by.
+const NETWORK: &[&str] =
+    &["nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "lustre", "beegfs", "afs", "9p", "gpfs"];
+
+pub(super) fn unknown(facts: &Facts) -> Vec<Unknown> {
+    let mut all = storage(facts);
+    all.extend(host(facts));
+    all.extend(instruments(facts));
+    all
+}
+
+fn of(text: impl Into<String>, remedy: &str) -> Unknown {
+    Unknown { text: text.into(), remedy: remedy.to_owned() }
+}
+
+fn is_memory(facts: &Facts) -> bool {
+    facts.warnings.iter().any(|warning| warning.code == Code::MemoryFilesystem)
+}
+
+/// The storage itself.
+fn storage(facts: &Facts) -> Vec<Unknown> {
+    let target = &facts.target;
+    if NETWORK.contains(&target.filesystem.as_str()) || target.filesystem.starts_with("fuse") {
+        return vec![of(
+            "how large the caches on the other side are, and who else uses them",
+            "ask the server; data several times its memory outgrow its cache",
+        )];
+    }
+    if is_memory(facts) {
+        return vec![];
+    }
+    let mut all = vec![
+        of(
+            "whether a flush reaches the medium: only a power cut tells",
+            "trust durable rates as far as you trust the device",
+        ),
+        of(
+            "whether the storage compresses, or keeps equal blocks once",
+            "the test data are unlike each other and cannot be compressed: the cautious case",
+        ),
+    ];
+    if target.rotational == Some(false) {
+        all.push(of(
+            "how worn and how full the flash is, and how long its quick buffer lasts",
+            "write the device full beforehand, and let the budget be long",
+        ));
+    } else if facts.host.virtualisation.is_none() {
+        all.push(of(
+            "whether the drive shingles its tracks, which it may hide",
+            "look its model up; its random writes fall off after some minutes",
+        ));
+    }
+    all
+}
+
+/// What a virtual machine stands on.
+fn host(facts: &Facts) -> Vec<Unknown> {
+    let Some(host) = &facts.host.virtualisation else { return vec![] };
+    vec![
+        of(
+            format!("what the host does ({host}): its cache, its other guests, its limits"),
+            "measure at several times of the day; stolen time is watched in every window",
+        ),
+        of(
+            "whether there is credit for bursts, and how much of it is left",
+            "rates that drop to a round figure during a run were borrowed: look for drift warnings",
+        ),
+    ]
+}
+
+/// What would be seen if this kernel or filesystem told.
+fn instruments(facts: &Facts) -> Vec<Unknown> {
+    let no_residency = facts.target.kind == "directory"
+        && !is_memory(facts)
+        && facts.probe.is_some_and(|probe| probe.read_ahead_bytes.is_none());
+    let no_temperature = facts.target.rotational == Some(false)
+        && facts.host.virtualisation.is_none()
+        && facts.device.as_ref().is_some_and(|device| device.temperature_celsius.is_none());
+    [
+        (
+            facts.sample.io_pressure.is_none(),
+            "who waits for what: this kernel shows no pressure",
+            "boot with psi=1",
+        ),
+        (
+            facts.host.governor.is_none(),
+            "how fast the processors run just now",
+            "cached figures may scatter by a third between machines called alike",
+        ),
+        (
+            no_residency,
+            "what is in the page cache: this kernel or filesystem does not say",
+            "hit fractions stay empty and borders are found by timing; Linux 6.5 and later tell",
+        ),
+        (
+            no_temperature,
+            "how hot the device is",
+            "load the drivetemp module, or look at `nvme smart-log`",
+        ),
+    ]
+    .into_iter()
+    .filter(|(is_unknown, ..)| *is_unknown)
+    .map(|(_, text, remedy)| of(text, remedy))
+    .collect()
+}

@@ -1,0 +1,327 @@
+//! What the law is extended by: several requests in flight per process, and fdatasyncs.
+//!
+//! The five parameters are fitted first, without these samples, and stay as they are: a map that
+//! sweeps depth and `fsync_every` answers for the five as one that does not. With `Q` requests in
+//! flight storage may serve more at a time than the processes alone ever asked of it:
+//!
+//! ```text
+//! m' = m · μ^(1 − 1/Q)                                      one μ for reads, one for writes
+//! ```
+//!
+//! but never more than so many requests and so many bytes per second. With an fdatasync after every
+//! `F` writes each write waits for its own way to storage, as many at a time as storage takes, and
+//! for its part of the fdatasync:
+//!
+//! ```text
+//! synced = (A + s/B) / softmin(F, m_f) + Y/F                 seconds per write
+//! ```
+
+use std::collections::BTreeMap;
+
+use ioscape_model::line::ParameterValue;
+use ioscape_model::{Range, Workload};
+use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
+use nalgebra::DVector;
+
+use super::HUBER;
+use super::law::Law;
+use super::residual::Residual;
+use crate::model::{Sample, Training};
+
+/// Fewest different values of depth, or of `fsync_every`, that say something about others.
+const VALUES_MIN: usize = 2;
+/// What the extension is expected to miss by before it is fitted, and the least it ever does.
+const MISFIT_START: f64 = 0.1;
+const MISFIT_MIN: f64 = 0.05;
+const STEPS: usize = 40;
+/// Exponent of the soft minimum of `F` and what storage takes at a time.
+const FLUSH_NORM: i32 = 4;
+
+/// Names of the parameters, in their order; all are fitted as logarithms.
+const NAMES: [&str; 10] = [
+    "depth_copy_cost",
+    "depth_read_overlap",
+    "depth_write_overlap",
+    "storage_requests_per_s",
+    "storage_bytes_per_s",
+    "sync_s",
+    "sync_write_fixed_s",
+    "sync_write_fixed_sequential_s",
+    "sync_write_bytes_per_s",
+    "sync_write_parallel",
+];
+/// Where those of the fdatasync begin.
+const SYNC: usize = 5;
+
+/// The parameters as numbers with a meaning.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Extras {
+    /// What copying costs a process that keeps several requests in flight, over what it costs one
+    /// that waits for each.
+    pub(super) serial: f64,
+    read_overlap: f64,
+    write_overlap: f64,
+    storage_requests_per_s: f64,
+    storage_bytes_per_s: f64,
+    sync_s: f64,
+    fixed_s: f64,
+    fixed_sequential_s: f64,
+    bytes_per_s: f64,
+    /// Writes that storage takes at a time on their way to an fdatasync.
+    pub(super) flush_parallel: f64,
+}
+
+impl Default for Extras {
+    fn default() -> Self {
+        Self::of(&[0.0; NAMES.len()])
+    }
+}
+
+impl Extras {
+    fn of(at: &[f64]) -> Self {
+        Self {
+            serial: at[0].exp(),
+            read_overlap: at[1].exp(),
+            write_overlap: at[2].exp(),
+            storage_requests_per_s: at[3].exp(),
+            storage_bytes_per_s: at[4].exp(),
+            sync_s: at[5].exp(),
+            fixed_s: at[6].exp(),
+            fixed_sequential_s: at[7].exp(),
+            bytes_per_s: at[8].exp(),
+            flush_parallel: at[9].exp(),
+        }
+    }
+
+    /// Storage that takes whatever comes.
+    #[cfg(test)]
+    pub(super) fn limitless() -> Self {
+        Self { storage_requests_per_s: 1e15, storage_bytes_per_s: 1e18, ..Self::default() }
+    }
+
+    /// By how much more reads and writes storage serves at a time.
+    pub(super) fn overlaps(&self, depth: f64) -> [f64; 2] {
+        let share = 1.0 - 1.0 / depth;
+        [self.read_overlap, self.write_overlap].map(|overlap| overlap.powf(share))
+    }
+
+    /// The least that storage needs for a request of which this share, and these bytes, reach it:
+    /// by its limits on requests and on bytes, seconds.
+    pub(super) fn limits_s(&self, share: f64, bytes: f64) -> [f64; 2] {
+        [share / self.storage_requests_per_s, bytes / self.storage_bytes_per_s]
+    }
+
+    /// What a write waits for, its part of the fdatasync included, copying apart, seconds.
+    pub(super) fn synced_s(&self, work: &Workload) -> f64 {
+        let every = f64::from(work.fsync_every.max(1));
+        let fixed_s =
+            work.seq_frac * self.fixed_sequential_s + (1.0 - work.seq_frac) * self.fixed_s;
+        let written_s = fixed_s + work.size_mean as f64 / self.bytes_per_s;
+        let inverse = |count: f64| count.powi(-FLUSH_NORM);
+        let at_a_time =
+            (inverse(every) + inverse(self.flush_parallel)).powf(-1.0 / f64::from(FLUSH_NORM));
+        written_s / at_a_time.max(1.0) + self.sync_s / every
+    }
+}
+
+/// How far depth and `fsync_every` were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coverage {
+    /// Requests in flight per process; from 1.
+    pub depth: Range,
+    /// Writes between two fdatasyncs, apart from never; both ends 0 where none were measured.
+    pub fsync_every: Range,
+}
+
+impl Default for Coverage {
+    fn default() -> Self {
+        Self { depth: Range::one(), fsync_every: Range::none() }
+    }
+}
+
+impl Coverage {
+    fn of(samples: &[Sample]) -> Self {
+        let values = |of: &dyn Fn(&Workload) -> u32| {
+            let mut values: Vec<u32> = samples.iter().map(|sample| of(&sample.workload)).collect();
+            values.sort_unstable();
+            values.dedup();
+            values
+        };
+        let depths = values(&|work| if work.depth > 1 { work.depth } else { 0 });
+        let intervals = values(&|work| if work.read_frac < 1.0 { work.fsync_every } else { 0 });
+        let range = |values: Vec<u32>, none: Range| {
+            let measured: Vec<u64> = values.into_iter().filter(|v| *v > 0).map(u64::from).collect();
+            match (measured.first(), measured.last()) {
+                (Some(min), Some(max)) if measured.len() >= VALUES_MIN => {
+                    Range { min: *min, max: *max }
+                }
+                _ => none,
+            }
+        };
+        Self {
+            depth: Range { min: 1, ..range(depths, Range::one()) },
+            fsync_every: range(intervals, Range::none()),
+        }
+    }
+}
+
+/// The extension, fitted.
+#[derive(Clone, Debug)]
+pub(super) struct Extension {
+    fit: Fit,
+    misfit: f64,
+    pub(super) coverage: Coverage,
+}
+
+impl Extension {
+    /// Fits it to samples with several requests in flight or fdatasyncs. The law and what was
+    /// learnt beside it are taken as they are.
+    pub(super) fn learn(
+        law: &Law,
+        residual: Option<&Residual>,
+        training: &Training,
+    ) -> Option<Self> {
+        let samples = &training.extras;
+        let coverage = Coverage::of(samples);
+        if coverage.depth == Range::one() && coverage.fsync_every == Range::none() {
+            return None;
+        }
+        let priors = priors(law, training);
+        let mut at: Vec<f64> = priors.iter().map(|prior| prior.mean).collect();
+        let mut corrections = vec![0.0; samples.len()];
+        let mut misfit = MISFIT_START;
+        let mut fitted = None;
+        for _ in 0..2 {
+            let fit = fit(law, samples, &corrections, (&priors, &at, misfit));
+            at.clone_from(&fit.parameters);
+            let extended = law.clone().with_extras(Extras::of(&at));
+            // What a correction weighs depends on what the extension says: it is held meanwhile.
+            if let Some(residual) = residual {
+                let correct = |sample: &Sample| residual.correction(&extended, &sample.workload).0;
+                corrections = samples.iter().map(correct).collect();
+            }
+            misfit = scatter(&extended, samples, &corrections);
+            fitted = Some(fit);
+        }
+        Some(Self { fit: fitted?, misfit, coverage })
+    }
+
+    /// The parameters.
+    pub(super) fn extras(&self) -> Extras {
+        Extras::of(&self.fit.parameters)
+    }
+
+    /// What it is unsure of, beyond what the law without it is: variance of the logarithm.
+    pub(super) fn variance(&self, law: &Law, work: &Workload) -> f64 {
+        self.misfit.powi(2)
+            + self.variance_of(&|extras| law.clone().with_extras(extras).ln_throughput(work))
+    }
+
+    fn variance_of(&self, figure: &dyn Fn(Extras) -> f64) -> f64 {
+        const STEP: f64 = 1e-4;
+        let base = figure(self.extras());
+        let mut at = self.fit.parameters.clone();
+        let slopes = DVector::from_fn(at.len(), |index, _| {
+            at[index] += STEP;
+            let moved = figure(Extras::of(&at));
+            at[index] = self.fit.parameters[index];
+            (moved - base) / STEP
+        });
+        (slopes.transpose() * &self.fit.covariance * &slopes)[(0, 0)].max(0.0)
+    }
+
+    /// A figure drawn from the parameters, with its relative standard error.
+    pub(super) fn told(&self, figure: &dyn Fn(Extras) -> f64) -> (f64, f64) {
+        (figure(self.extras()), self.variance_of(&|extras| figure(extras).ln()).sqrt())
+    }
+
+    /// Parameters that were measured, with standard errors.
+    pub(super) fn parameters(&self) -> BTreeMap<String, ParameterValue> {
+        let has_depth = self.coverage.depth != Range::one();
+        let has_sync = self.coverage.fsync_every != Range::none();
+        let is_known = |index: &usize| if *index < SYNC { has_depth } else { has_sync };
+        let value = |index: usize| {
+            let value = self.fit.parameters[index].exp();
+            let sd = self.fit.covariance[(index, index)].max(0.0).sqrt();
+            (NAMES[index].to_owned(), ParameterValue { value, standard_error: value * sd })
+        };
+        (0..NAMES.len()).filter(is_known).map(value).collect()
+    }
+}
+
+/// An fdatasync with nothing left to write, seconds.
+pub(super) fn sync_s(extras: Extras) -> f64 {
+    extras.sync_s
+}
+
+fn fit(
+    law: &Law,
+    samples: &[Sample],
+    corrections: &[f64],
+    (priors, start, misfit): (&[Prior], &[f64], f64),
+) -> Fit {
+    let residuals = |at: &[f64], out: &mut Vec<f64>| {
+        let law = law.clone().with_extras(Extras::of(at));
+        for (sample, correction) in samples.iter().zip(corrections) {
+            let off = sample.ln_throughput - law.ln_throughput(&sample.workload) - correction;
+            out.push(off / sample.sd.hypot(misfit));
+        }
+    };
+    least_squares::fit(residuals, priors, start, Settings { huber: HUBER, steps_max: STEPS })
+}
+
+/// Robust standard deviation of what is missed.
+fn scatter(law: &Law, samples: &[Sample], corrections: &[f64]) -> f64 {
+    let off = |(sample, correction): (&Sample, &f64)| {
+        (sample.ln_throughput - law.ln_throughput(&sample.workload) - correction).abs()
+    };
+    let mut off: Vec<f64> = samples.iter().zip(corrections).map(off).collect();
+    off.sort_by(f64::total_cmp);
+    // Parameters fit themselves to a part of what the samples are off by.
+    let free = (off.len() as f64 - NAMES.len() as f64).max(0.25 * off.len() as f64);
+    let fitted_away = (off.len() as f64 / free).sqrt();
+    (1.4826 * fitted_away * off[off.len() / 2]).clamp(MISFIT_MIN, 0.5)
+}
+
+/// Where the parameters are expected, in the order of [`NAMES`].
+fn priors(law: &Law, training: &Training) -> Vec<Prior> {
+    let samples = &training.extras;
+    let known = |mean: f64, sd: f64| Prior { mean, sd };
+    let per_write = |sample: &Sample| {
+        let work = &sample.workload;
+        let in_flight = f64::from(work.process_num) * f64::from(work.depth);
+        let request_s = in_flight * work.size_mean as f64 / sample.ln_throughput.exp();
+        request_s / (1.0 - work.read_frac)
+    };
+    let synced =
+        samples.iter().filter(|s| s.workload.fsync_every > 0 && s.workload.read_frac < 1.0);
+    let mut written_s: Vec<f64> = synced.map(per_write).collect();
+    written_s.sort_by(f64::total_cmp);
+    let usual_s = written_s.get(written_s.len() / 2).copied().unwrap_or(1e-3);
+    let reached =
+        |sample: &Sample| sample.ln_throughput.exp() * law.storage_share(&sample.workload);
+    // Of all that was seen, requests of whatever kind, the most is near a limit if there is one.
+    let all = || training.samples.iter().chain(samples);
+    let moved = all().map(reached).fold(1.0, f64::max);
+    let asked = all().map(|s| reached(s) / s.workload.size_mean as f64).fold(1.0, f64::max);
+    let sizes = samples.iter().map(|sample| sample.workload.size_mean as f64);
+    let size = sizes.fold(0.0, f64::max).max(1.0);
+    let (fixed, rate) = match law.write_costs() {
+        Some([random, sequential, bytes_per_s]) => {
+            ([known(random.ln(), 1.5), known(sequential.ln(), 1.5)], known(bytes_per_s.ln(), 1.0))
+        }
+        None => ([known((usual_s / 2.0).ln(), 2.0); 2], known((2.0 * size / usual_s).ln(), 2.0)),
+    };
+    vec![
+        known(0.0, 0.5),
+        known(0.0, 1.0),
+        known(0.0, 1.0),
+        known(asked.ln(), 0.5),
+        known(moved.ln(), 0.5),
+        known((usual_s / 2.0).ln(), 2.0),
+        fixed[0],
+        fixed[1],
+        rate,
+        known(law.writes_at_a_time().max(1.0).ln(), 1.0),
+    ]
+}

@@ -1,0 +1,355 @@
+//! `ioscape suite`: the classic benchmarks, in turn on one target or several.
+
+pub(crate) mod against;
+mod progress;
+mod representative;
+mod special;
+mod typed;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use ioscape_engine::dirty_limit::DirtyLimit;
+use ioscape_engine::memory_limit::MemoryLimit;
+use ioscape_engine::{Clock, Error, RunId, host, target};
+use ioscape_model::line::{FORMAT_VERSION, Resumed};
+use ioscape_model::{
+    Code, End, EndReason, Header, Host, Limits, Line, Method, Purpose, Ranges, Record, Rules,
+    Severity, Suite, Trial, Warning,
+};
+use ioscape_suite::{Event, Place, Plan, pool};
+
+pub(crate) use typed::SuiteArgs;
+
+use crate::args::Common;
+use crate::exit::{Exit, usage};
+use crate::interrupt::Interrupt;
+use crate::journal::{self, Journal};
+use crate::run::{command_line, drawn_seed, now_text, refuse_existing, tool};
+use crate::{answer, bench, is_colourful, report, say, signal_or};
+
+/// Runs benchmarks, or goes on with a suite that was interrupted.
+pub(crate) fn suite(args: &SuiteArgs, clock: Clock) -> anyhow::Result<Exit> {
+    match args.names.as_deref() {
+        Some(special::LIST) => return special::list(args.common.json),
+        Some(special::PUBLISHED) => return special::published(args.common.json),
+        _ => {}
+    }
+    let interrupt = Interrupt::catch()?;
+    let outcome = match &args.resume {
+        Some(path) => go_on(args, path, clock, &interrupt),
+        None => begin(args, clock, &interrupt),
+    };
+    interrupt.settle(outcome)
+}
+
+/// What a suite stands on. Limits go last.
+struct Bench {
+    places: Vec<Place>,
+    host: Arc<Host>,
+    warnings: Vec<Warning>,
+    _memory_limit: Option<MemoryLimit>,
+    _dirty_limit: Option<DirtyLimit>,
+}
+
+/// What is run, and what of it was.
+struct Course<'a> {
+    header: &'a Header,
+    suite: &'a Suite,
+    done: Vec<Trial>,
+    elapsed_before_s: f64,
+    clock: Clock,
+    interrupt: &'a Interrupt,
+}
+
+fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    let (names, purpose) = args.names()?;
+    let started = now_text();
+    let out = args.out.clone().unwrap_or_else(|| journal::not_taken(&default_record(&started)));
+    refuse_existing(&out)?;
+    let run = RunId::random()?;
+    let bench = open(&args.targets(), &args.common, &run, clock)?;
+    let targets = bench.places.iter().map(|place| place.directory.describe()).collect();
+    let suite = Suite {
+        benchmarks: names.iter().map(|name| name.as_str().to_owned()).collect(),
+        targets,
+        repeats: args.repeats_of(&names),
+        metered: args.metered || purpose != Purpose::Scores,
+        purpose,
+        settings: args.settings(),
+    };
+    let header = Header {
+        start_time: started,
+        seed: args.common.seed.unwrap_or_else(drawn_seed),
+        ..header(&suite, &bench, &run)
+    };
+    let mut journal = Journal::create(&out)?;
+    write(&mut journal, &Line::Header(header.clone()))?;
+    write(&mut journal, &Line::Suite(suite.clone()))?;
+    for warning in bench.warnings.iter().cloned().chain(few_repeats(&suite)) {
+        write(&mut journal, &Line::Warning(warning))?;
+    }
+    let course = Course {
+        header: &header,
+        suite: &suite,
+        done: vec![],
+        elapsed_before_s: 0.0,
+        clock,
+        interrupt,
+    };
+    make(args, bench, journal, course)
+}
+
+fn go_on(
+    args: &SuiteArgs,
+    path: &Path,
+    clock: Clock,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Exit> {
+    let record = journal::open(path)?;
+    let shown = path.display();
+    let Some(suite) = record.suite.suite.clone() else {
+        return Err(usage(format!("{shown} holds no classic benchmarks")));
+    };
+    if matches!(record.end.as_ref().map(|end| end.reason), Some(EndReason::Complete)) {
+        return Err(usage(format!("{shown} has ended: nothing is left to do")));
+    }
+    let Some(run) = RunId::parse(&record.header.run_id) else {
+        return Err(usage(format!("{shown} names no run that could be gone on with")));
+    };
+    let common = Common {
+        memory_limit: record.header.host.memory_limit_set_bytes,
+        dirty_limit: record.header.host.dirty_limit_set_bytes,
+        ..args.common.clone()
+    };
+    let targets: Vec<PathBuf> =
+        suite.targets.iter().map(|target| PathBuf::from(&target.path)).collect();
+    let bench = open(&targets, &common, &run, clock)?;
+    let mut journal = Journal::go_on(path, &record)?;
+    let done = record.suite.trials.clone();
+    let elapsed_before_s = done.last().map_or(0.0, |trial| trial.started_s + trial.elapsed_s);
+    let resumed = Resumed {
+        time: now_text(),
+        elapsed_before_s,
+        budget_s: None,
+        command_line: command_line(),
+    };
+    write(&mut journal, &Line::Resumed(resumed))?;
+    let header = &record.header;
+    let course = Course { header, suite: &suite, done, elapsed_before_s, clock, interrupt };
+    make(args, bench, journal, course)
+}
+
+fn open(targets: &[PathBuf], common: &Common, run: &RunId, clock: Clock) -> anyhow::Result<Bench> {
+    let mut places: Vec<Place> = Vec::new();
+    let mut warnings = Vec::new();
+    for path in targets {
+        if path.to_string_lossy().starts_with("sim:") {
+            return Err(usage(format!(
+                "{}: classic benchmarks need a real directory",
+                path.display()
+            )));
+        }
+        let directory = target::open_directory(path)?;
+        if places.iter().any(|place| place.directory.path() == directory.path()) {
+            return Err(usage(format!("{} is named twice", path.display())));
+        }
+        warnings.extend(directory.warnings());
+        warnings.extend(bench::clear_leftovers(&directory, run)?);
+        places.push(Place { directory: Arc::new(directory) });
+    }
+    let dirty_limit = common.dirty_limit.map(DirtyLimit::set).transpose()?;
+    let enter = |bytes| MemoryLimit::enter(bytes, run);
+    let memory_limit = common.memory_limit.map(enter).transpose()?;
+    let mut host = host::describe(&clock);
+    host.memory_limit_set_bytes = common.memory_limit;
+    host.dirty_limit_set_bytes = common.dirty_limit;
+    Ok(Bench {
+        places,
+        host: Arc::new(host),
+        warnings,
+        _memory_limit: memory_limit,
+        _dirty_limit: dirty_limit,
+    })
+}
+
+fn make(
+    args: &SuiteArgs,
+    bench: Bench,
+    mut journal: Journal,
+    course: Course<'_>,
+) -> anyhow::Result<Exit> {
+    let Course { header, suite, done, elapsed_before_s, clock, interrupt } = course;
+    let run = RunId::parse(&header.run_id).context("the run has no name")?;
+    let mut progress = progress::Progress::new(args.common.quiet);
+    let plan = Plan {
+        suite,
+        seed: header.seed,
+        run: &run,
+        host: &bench.host,
+        done: &done,
+        interrupt: &interrupt.flag(),
+        clock,
+    };
+    let mut trials = done.clone();
+    let outcome = ioscape_suite::run(&plan, &bench.places, &mut |event| {
+        progress.show(&event, &suite.targets);
+        if let Event::Made(trial) = event {
+            let mut trial = trial.clone();
+            trial.started_s += elapsed_before_s;
+            let line = Line::Trial(trial.clone());
+            journal.write(&line).map_err(|e| Error::path("write", journal.path(), e))?;
+            trials.push(trial);
+        }
+        Ok(())
+    });
+    progress.end();
+    for score in pool::scores(&trials) {
+        write(&mut journal, &Line::Score(score))?;
+    }
+    for contrast in pool::contrasts(&trials) {
+        write(&mut journal, &Line::Contrast(contrast))?;
+    }
+    // What a signal breaks on its way (a child, a pipe) is an interruption all the same.
+    let asked_to_stop = interrupt.signal().is_some();
+    let mut failure =
+        outcome.err().map(|error| if asked_to_stop { Error::Interrupted } else { error });
+    let mut pairs = Vec::new();
+    if failure.is_none() && suite.purpose == Purpose::Representative {
+        pairs = representative::applications(&journal::open(journal.path())?);
+        let ground = representative::Ground {
+            target: &header.target.path,
+            run: &run,
+            seed: header.seed,
+            host: &bench.host,
+            clock,
+            interrupt,
+        };
+        failure = match representative::visit(&ground, &mut pairs, &mut journal) {
+            Ok(()) => None,
+            Err(error) => Some(error.downcast::<Error>()?),
+        };
+    }
+    drop(bench); // what was laid out is gone; limits go before anything is said
+    let elapsed_s = elapsed_before_s + clock.now_s();
+    write(&mut journal, &Line::End(end(&trials, failure.as_ref(), elapsed_s)))?;
+    let done = Done { path: journal.path(), pairs: &pairs, failure };
+    finish(args, done, interrupt)
+}
+
+/// What there is to say at the end.
+struct Done<'a> {
+    path: &'a Path,
+    pairs: &'a [representative::Pair],
+    failure: Option<Error>,
+}
+
+fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    let Done { path, pairs, failure } = done;
+    let record = journal::open(path)?;
+    let purpose = record.suite.suite.as_ref().map(|suite| suite.purpose).unwrap_or_default();
+    if args.common.json {
+        answer(&serde_json::to_string_pretty(&document(&record, path, pairs))?);
+    } else if !args.common.quiet && !record.suite.trials.is_empty() {
+        let mut text = ioscape_report::suite_text(&record, report::WIDTH, is_colourful());
+        text.push_str(&special::steps_text(&record));
+        if purpose == Purpose::Critique {
+            text.push_str(&special::critique_text(&record));
+        }
+        if !pairs.is_empty() {
+            text.push_str(&representative::text(pairs));
+        }
+        answer(&text);
+    }
+    if let Some(file) = &args.report {
+        fs::write(file, ioscape_report::suite_html(&record))
+            .with_context(|| format!("cannot write the report {}", file.display()))?;
+    }
+    if !args.common.quiet {
+        say(&format!("record  {}", path.display()));
+        if record.end.as_ref().is_some_and(|end| end.reason != EndReason::Complete) {
+            say(&format!("ioscape suite --resume {} goes on with it", path.display()));
+        }
+    }
+    match failure {
+        None | Some(Error::Interrupted) => Ok(signal_or(interrupt, Exit::Fine)),
+        Some(error) => Err(error.into()),
+    }
+}
+
+/// What `--json` prints.
+fn document(record: &Record, path: &Path, pairs: &[representative::Pair]) -> serde_json::Value {
+    let lines = &record.suite;
+    serde_json::json!({
+        "record": path,
+        "suite": lines.suite,
+        "scores": lines.scores,
+        "contrasts": lines.contrasts,
+        "critique": special::critique_json(record),
+        "representative": representative::json(pairs),
+        "warnings": record.warnings,
+        "elapsed_s": record.end.as_ref().map(|end| end.elapsed_s),
+    })
+}
+
+fn end(trials: &[Trial], failure: Option<&Error>, elapsed_s: f64) -> End {
+    let moved = |of: fn(&ioscape_model::IoShare) -> u64| {
+        trials.iter().filter_map(|trial| trial.io.as_ref()).map(of).sum()
+    };
+    End {
+        reason: match failure {
+            None => EndReason::Complete,
+            Some(Error::Interrupted) => EndReason::Interrupted,
+            Some(_) => EndReason::Failed,
+        },
+        points: trials.len() as u64,
+        elapsed_s,
+        spent_s: ioscape_model::Spent::default(),
+        read_bytes: moved(|io| io.read_bytes),
+        written_bytes: moved(|io| io.written_bytes),
+        forecast: None,
+    }
+}
+
+fn header(suite: &Suite, bench: &Bench, run: &RunId) -> Header {
+    Header {
+        format_version: FORMAT_VERSION,
+        tool: tool(),
+        run_id: run.as_str().to_owned(),
+        command_line: command_line(),
+        seed: 0,
+        start_time: String::new(),
+        host: (*bench.host).clone(),
+        target: suite.targets[0].clone(),
+        method: Method::Suite,
+        rules: Rules::thorough(),
+        ranges: Ranges::usual(bench.host.cpus),
+        budget_s: 0.0,
+        limits: Limits::default(),
+        hints: ioscape_model::Hints::default(),
+        forecast: None,
+    }
+}
+
+fn few_repeats(suite: &Suite) -> Option<Warning> {
+    (suite.repeats < 3).then(|| {
+        Warning::new(
+            Code::TooFewRepeats,
+            "fewer than three repetitions say next to nothing about their scatter",
+            "leave --repeats out, or raise it",
+        )
+        .with_severity(Severity::Note)
+    })
+}
+
+fn write(journal: &mut Journal, line: &Line) -> anyhow::Result<()> {
+    journal.write(line).context("cannot write the record")
+}
+
+/// `ioscape-suite-20261120T131618Z.jsonl`.
+fn default_record(started: &str) -> PathBuf {
+    let stamp: String = started.chars().filter(|c| !matches!(c, '-' | ':')).collect();
+    format!("ioscape-suite-{stamp}.jsonl").into()
+}

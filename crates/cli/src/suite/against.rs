@@ -1,0 +1,80 @@
+//! `ioscape compare` on records of classic benchmarks: the same figures of two machines.
+
+use std::path::PathBuf;
+
+use ioscape_model::{Better, Contrast, Record};
+use ioscape_report::suite_figure;
+use ioscape_suite::pool;
+
+use crate::answer;
+use crate::exit::{Exit, usage};
+use crate::journal;
+
+/// Compares each further record with the first one, figure by figure, where all are of suites;
+/// none where none is.
+pub(crate) fn compare(paths: &[PathBuf], json: bool) -> anyhow::Result<Option<Exit>> {
+    let records = paths.iter().map(|path| journal::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let is_suite = |record: &Record| record.suite.suite.is_some();
+    if !records.iter().any(is_suite) {
+        return Ok(None);
+    }
+    if let Some(at) = records.iter().position(|record| !is_suite(record)) {
+        return Err(usage(format!(
+            "{} holds no classic benchmarks, and others here do: compare like with like",
+            paths[at].display()
+        )));
+    }
+    let (baseline, others) = records.split_first().expect("two records are asked for at least");
+    let mut documents = Vec::new();
+    for (record, path) in others.iter().zip(&paths[1..]) {
+        if settings(baseline) != settings(record) {
+            return Err(usage(format!(
+                "{} was run with other settings than the baseline: scale, size, slice and the \
+                 like have to agree",
+                path.display()
+            )));
+        }
+        let contrasts = pool::between(&baseline.suite.trials, &record.suite.trials);
+        if json {
+            documents.push(serde_json::json!({ "record": path, "contrasts": contrasts }));
+        } else {
+            answer(&text(&path.display().to_string(), &contrasts, baseline));
+        }
+    }
+    if json {
+        let document = serde_json::json!({ "baseline": paths[0], "records": documents });
+        answer(&serde_json::to_string_pretty(&document)?);
+    }
+    Ok(Some(Exit::Fine))
+}
+
+fn settings(record: &Record) -> Option<ioscape_model::SuiteSettings> {
+    record.suite.suite.as_ref().map(|suite| suite.settings.clone())
+}
+
+fn text(path: &str, contrasts: &[Contrast], baseline: &Record) -> String {
+    let mut lines = vec![format!("{path} over the baseline, 95 % intervals")];
+    if contrasts.is_empty() {
+        lines.push("  no figure was measured twice in both: nothing can be said".to_owned());
+    }
+    for contrast in contrasts {
+        let of = &contrast.ratio;
+        let score = baseline.suite.scores.iter().find(|score| {
+            score.target == 0
+                && (&score.benchmark, &score.name) == (&contrast.benchmark, &contrast.name)
+        });
+        let verdict = match (contrast.shown, score.map(|score| score.better)) {
+            (false, _) => "no difference shown",
+            (true, Some(Better::Higher)) if of.mean > 1.0 => "better",
+            (true, Some(Better::Lower)) if of.mean < 1.0 => "better",
+            (true, Some(Better::Higher | Better::Lower)) => "worse",
+            (true, _) => "differs",
+        };
+        let was = score.map_or_else(String::new, |s| suite_figure(s.mean, &s.unit));
+        lines.push(format!(
+            "  {:<14}{:<32}{was:>14}  × {:.3} ({:.3} to {:.3})  {verdict}",
+            contrast.benchmark, contrast.name, of.mean, of.low, of.high
+        ));
+    }
+    lines.join("\n")
+}

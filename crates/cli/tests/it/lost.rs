@@ -1,0 +1,311 @@
+//! Nothing is lost: runs that are killed, stopped, robbed of their disk or of their files, and
+//! records that were torn or have rotted.
+//!
+//! `IOSCAPE_KILLS` sets how often runs are killed; what mounts filesystems needs root.
+
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use ioscape_engine::Clock;
+use ioscape_model::{EndReason, Record};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::workdir::{Workdir, record};
+
+fn chance(seed: u64) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(seed)
+}
+
+fn wait_ms(ms: u64) {
+    let clock = Clock::start();
+    clock.sleep_until(clock.now_ns() + ms * 1_000_000);
+}
+
+fn spawn(work: &Workdir, arguments: &[&str]) -> Child {
+    work.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Ends the child and gives its exit code and what it said.
+fn ended(child: Child) -> (Option<i32>, String) {
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Points whose lines are whole.
+fn points(path: &Path) -> usize {
+    let text = std::fs::read(path).unwrap_or_default();
+    let lines = text.split_inclusive(|&byte| byte == b'\n');
+    lines.filter(|line| line.starts_with(b"{\"kind\":\"point\"") && line.ends_with(b"\n")).count()
+}
+
+fn wait_for_points(child: &mut Child, path: &Path, count: usize) {
+    while points(path) < count {
+        assert_eq!(child.try_wait().unwrap(), None, "ended with {} points", points(path));
+        wait_ms(10);
+    }
+}
+
+fn kills() -> usize {
+    let asked = std::env::var("IOSCAPE_KILLS").ok().and_then(|text| text.parse().ok());
+    asked.unwrap_or(10).min(1000)
+}
+
+/// Kills a run at random instants, going on with it each time, and lets it end.
+fn killed_again_and_again(work: &Workdir, begin: &[&str], kills: usize, longest_ms: u64) -> usize {
+    let path = work.path("r.jsonl");
+    let resume = ["run", "--resume", "r.jsonl", "--report", "none", "--quiet"];
+    let mut chance = chance(7);
+    let mut before: Option<Record> = None;
+    let mut killed = 0;
+    for _ in 0..kills {
+        let arguments = if before.is_some() { &resume[..] } else { begin };
+        let mut child = spawn(work, arguments);
+        if before.is_none() {
+            wait_for_points(&mut child, &path, 1);
+        }
+        wait_ms(chance.random_range(0..longest_ms));
+        let seen = points(&path);
+        if child.try_wait().unwrap().is_none() {
+            signal(&child, Signal::KILL);
+        }
+        let status = child.wait().unwrap();
+        let after = record(&path);
+        assert!(after.points.len() >= seen, "{} of {seen} points", after.points.len());
+        if let Some(before) = &before {
+            let kept = before.points.len();
+            assert_eq!(after.points[..kept], before.points[..], "what was measured is kept");
+            let elapsed_s = |record: &Record| {
+                record.resumed.last().map_or(0.0, |resumed| resumed.elapsed_before_s)
+            };
+            assert!(elapsed_s(&after) >= elapsed_s(before));
+        }
+        killed += usize::from(status.signal() == Some(9));
+        before = Some(after);
+        if status.signal().is_none() {
+            break;
+        }
+    }
+    killed
+}
+
+#[test]
+fn a_run_killed_at_random_instants_keeps_every_point_it_wrote() {
+    // However quick the machine, a part of such a run takes longer than a kill.
+    let mut left = kills();
+    for seed in 1..=kills() as u64 {
+        let work = Workdir::new();
+        let seed = seed.to_string();
+        let begin = ["run", "sim:nvme", "--seed", &seed, "--budget", "30m", "--out", "r.jsonl"];
+        let begin = [&begin[..], &["--report", "none", "--quiet"]].concat();
+        left = left.saturating_sub(killed_again_and_again(&work, &begin, left, 150));
+        if record(&work.path("r.jsonl")).end.is_none() {
+            work.stdout(&["run", "--resume", "r.jsonl", "--report", "none", "--quiet"]);
+        }
+        assert!(record(&work.path("r.jsonl")).end.is_some());
+        if left == 0 {
+            return;
+        }
+    }
+    panic!("{left} kills came too late");
+}
+
+#[test]
+fn a_run_on_a_directory_killed_at_random_instants_leaves_nothing_in_the_end() {
+    let work = Workdir::alone();
+    let begin = ["run", "target", "--unique-max", "16M", "--budget", "7s", "--out", "r.jsonl"];
+    let begin = [&begin[..], &["--report", "none", "--quiet"]].concat();
+    let killed = killed_again_and_again(&work, &begin, 4.max(kills() / 10), 600);
+    assert!(killed >= 2, "{killed}");
+    if record(&work.path("r.jsonl")).end.is_none() {
+        work.stdout(&["run", "--resume", "r.jsonl", "--report", "none", "--quiet"]);
+    }
+    assert!(record(&work.path("r.jsonl")).end.is_some());
+    assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
+}
+
+/// A record as runs write them.
+fn written() -> Vec<u8> {
+    let work = Workdir::new();
+    let arguments = ["run", "sim:nvme", "--seed", "3", "--budget", "1m", "--out", "r.jsonl"];
+    work.stdout(&[&arguments[..], &["--report", "none", "--quiet"]].concat());
+    std::fs::read(work.path("r.jsonl")).unwrap()
+}
+
+#[test]
+fn two_hundred_truncations_and_flipped_bits_are_opened_as_they_were_or_refused() {
+    let whole = written();
+    let text = |bytes: &[u8]| Record::read(bytes).map(|record| format!("{record:?}"));
+    let original = text(&whole).unwrap();
+    let mut chance = chance(11);
+    let header = whole.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+    for _ in 0..200 {
+        let length = chance.random_range(0..whole.len());
+        let cut = &whole[..length];
+        let lines = cut.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        match text(cut) {
+            Ok(read) => assert_eq!(read, text(&whole[..lines]).unwrap(), "cut at {length}"),
+            Err(_) => assert!(length < header, "cut at {length}"),
+        }
+    }
+    let mut refused = 0;
+    for _ in 0..200 {
+        let at = chance.random_range(0..whole.len());
+        let mut rotten = whole.clone();
+        rotten[at] ^= 1 << chance.random_range(0..8);
+        match text(&rotten) {
+            Err(error) => {
+                refused += 1;
+                assert!(!error.to_string().contains('\n'), "{error}");
+            }
+            // A flipped bit in the name of the check takes the check away, and nothing else; one in
+            // the last line's end makes it a torn line.
+            Ok(read) => assert!(read == original || at == whole.len() - 1, "byte {at}"),
+        }
+    }
+    assert!(refused > 190, "{refused}");
+}
+
+#[test]
+fn a_rotten_record_is_refused_in_one_line_by_every_command_that_reads_one() {
+    let work = Workdir::new();
+    let whole = String::from_utf8(written()).unwrap();
+    let at = whole.rfind("\"throughput_bytes_per_s\":{\"mean\":").unwrap() + 34;
+    let mut rotten = whole.into_bytes();
+    rotten[at] = if rotten[at] == b'1' { b'2' } else { b'1' };
+    std::fs::write(work.path("r.jsonl"), &rotten).unwrap();
+    for arguments in [
+        &["report", "r.jsonl", "--format", "text"][..],
+        &["predict", "r.jsonl"],
+        &["export", "r.jsonl", "--format", "csv"],
+        &["compare", "r.jsonl", "r.jsonl"],
+        &["run", "--resume", "r.jsonl"],
+        &["validate", "r.jsonl"],
+    ] {
+        let line = work.refusal(arguments);
+        assert!(line.contains("is not what was written"), "{arguments:?}: {line}");
+        assert_eq!(line.trim_end().lines().count(), 1, "{line}");
+    }
+    assert_eq!(std::fs::read(work.path("r.jsonl")).unwrap(), rotten, "and is left as it is");
+}
+
+#[test]
+fn a_run_that_was_stopped_and_lost_its_files_meanwhile_goes_on_or_ends_in_one_line() {
+    let work = Workdir::alone();
+    let arguments = ["run", "target", "--unique-max", "16M", "--budget", "6s", "--out", "r.jsonl"];
+    let mut child = spawn(&work, &[&arguments[..], &["--quiet"]].concat());
+    wait_for_points(&mut child, &work.path("r.jsonl"), 1);
+    signal(&child, Signal::STOP);
+    for file in work.left_behind() {
+        std::fs::remove_file(file).unwrap();
+    }
+    wait_ms(1500);
+    signal(&child, Signal::CONT);
+    let (code, said) = ended(child);
+    // Files that are open go on without a name; those that are to be opened again are missed.
+    let record = record(&work.path("r.jsonl"));
+    match (code, record.end.map(|end| end.reason)) {
+        (Some(0), Some(EndReason::Budget)) => assert_eq!(said, ""),
+        (Some(3), Some(EndReason::Failed)) => {
+            assert!(said.contains("No such file") && said.contains("--resume"), "{said}");
+            assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+        }
+        other => panic!("{other:?}: {said}"),
+    }
+    assert!(!record.points.is_empty() && work.left_behind().is_empty());
+}
+
+#[test]
+fn no_more_is_written_than_was_allowed_and_the_forecast_says_how_much() {
+    const MOST: u64 = 2_000_000_000;
+    let work = Workdir::new();
+    let run = ["run", "sim:nvme", "--max-written", "2GB", "--budget", "30m", "--seed", "1"];
+    let plan = work.json(&[&run[..], &["--dry-run", "--json"]].concat());
+    assert!(plan["plans"][0]["written_bytes"].as_u64().unwrap() > 0, "{plan:#}");
+    work.stdout(&[&run[..], &["--out", "r.jsonl", "--report", "none", "--quiet"]].concat());
+    let record = record(&work.path("r.jsonl"));
+    let end = record.end.unwrap();
+    assert_eq!(end.reason, EndReason::Written);
+    assert!(end.written_bytes <= MOST, "{}", end.written_bytes);
+    assert!(record.header.forecast.unwrap().written_bytes > 0);
+}
+
+/// A filesystem in memory of a few mebibytes, in a directory of the test's; none without root.
+struct Mounted {
+    path: std::path::PathBuf,
+}
+
+impl Mounted {
+    #[expect(clippy::print_stderr, reason = "a test that is skipped says so loudly")]
+    fn tmpfs(path: &Path, size: &str) -> Option<Self> {
+        std::fs::create_dir_all(path).unwrap();
+        let option = format!("size={size}");
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &option, "ioscape-test"])
+            .arg(path)
+            .stderr(Stdio::null())
+            .status();
+        if mount.is_ok_and(|status| status.success()) {
+            return Some(Self { path: path.to_owned() });
+        }
+        eprintln!("SKIPPED: a filesystem cannot be mounted here; root can");
+        None
+    }
+
+    fn grow(&self, size: &str) {
+        let option = format!("remount,size={size}");
+        let status = Command::new("mount").args(["-o", &option]).arg(&self.path).status();
+        assert!(status.unwrap().success());
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.path).status();
+    }
+}
+
+#[test]
+fn a_full_disk_under_the_record_ends_the_run_and_what_was_written_is_gone_on_with() {
+    let work = Workdir::new();
+    let Some(disk) = Mounted::tmpfs(&work.path("small"), "96k") else { return };
+    let arguments = ["run", "sim:nvme", "--budget", "10m", "--out", "small/r.jsonl", "--quiet"];
+    let output = work.output(&[&arguments[..], &["--report", "none"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("cannot write the record") && said.contains("--resume"), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    let before = record(&work.path("small/r.jsonl"));
+    assert!(before.points.len() > 5, "{}", before.points.len());
+    disk.grow("16m");
+    work.stdout(&["run", "--resume", "small/r.jsonl", "--quiet", "--report", "none"]);
+    let after = record(&work.path("small/r.jsonl"));
+    assert_eq!(after.points[..before.points.len()], before.points[..]);
+    assert!(after.end.is_some());
+}
+
+#[test]
+fn a_disk_that_fills_up_under_the_target_ends_the_run_and_leaves_nothing() {
+    let work = Workdir::alone();
+    let Some(_disk) = Mounted::tmpfs(&work.target(), "64m") else { return };
+    let arguments = ["run", "target", "--budget", "5s", "--out", "r.jsonl", "--report", "none"];
+    let mut child = spawn(&work, &[&arguments[..], &["--quiet"]].concat());
+    wait_for_points(&mut child, &work.path("r.jsonl"), 1);
+    let hog = work.target().join("hog");
+    let mut filled = std::fs::File::create(&hog).unwrap();
+    let full = std::io::copy(&mut std::io::repeat(1).take(64 << 20), &mut filled);
+    assert!(full.is_err(), "the disk is full");
+    let (code, said) = ended(child);
+    assert!(matches!(code, Some(0 | 3)), "{code:?}: {said}");
+    assert!(said.trim_end().lines().count() <= 1, "{said}");
+    let record = record(&work.path("r.jsonl"));
+    assert!(!record.points.is_empty() && record.end.is_some());
+    assert_eq!(work.left_behind(), [hog]);
+}

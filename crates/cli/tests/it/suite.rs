@@ -1,0 +1,182 @@
+//! Classic benchmarks.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use ioscape_model::{EndReason, Method};
+use ioscape_suite::iostone::first::{FILE_BYTES, Operation, operations};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::workdir::{Workdir, record};
+
+const BRIEF: [&str; 6] = ["--repeats", "2", "--slice", "2ms", "--scale", "0.02"];
+
+#[test]
+fn a_suite_is_a_record_with_scores_and_leaves_nothing_behind() {
+    let work = Workdir::alone();
+    let mut arguments = vec!["suite", "iostone-1987,andrew,tpcb,netnews,sort", "target"];
+    arguments.extend(BRIEF);
+    arguments.extend(["--json", "--out", "s.jsonl", "--report", "s.html"]);
+    let json = work.json(&arguments);
+    let scores = json["scores"].as_array().unwrap();
+    for benchmark in ["iostone-1987", "andrew", "tpcb", "netnews", "sort"] {
+        let score = scores.iter().find(|score| score["benchmark"] == benchmark).unwrap();
+        assert_eq!(score["repeats"], 2);
+        let [low, mean, high] =
+            [&score["interval"]["low"], &score["mean"], &score["interval"]["high"]]
+                .map(|figure| figure.as_f64().unwrap());
+        assert!(low <= mean && mean <= high, "{score}");
+    }
+    assert_eq!(json["critique"].as_array().unwrap().len(), 5);
+    let record = record(&work.path("s.jsonl"));
+    assert_eq!(record.header.method, Method::Suite);
+    // Two scored and one metered trial each.
+    assert_eq!(record.suite.trials.len(), 15);
+    assert_eq!(record.end.unwrap().reason, EndReason::Complete);
+    assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
+    let page = std::fs::read_to_string(work.path("s.html")).unwrap();
+    assert!(page.contains("<h2>tpcb</h2>"));
+    let text = work.stdout(&["report", "s.jsonl", "--format", "text"]);
+    assert!(text.contains("iostone-1987") && text.contains("of the time in reads and writes"));
+}
+
+/// The operations on one file, from the moment when it is opened to read and write.
+fn operations_in(trace: &str) -> Vec<Vec<Operation>> {
+    let mut files: Vec<Vec<Operation>> = Vec::new();
+    let (mut descriptor, mut offset) = (None, 0);
+    for line in trace.lines() {
+        // `1234  lseek(5, 2344448, SEEK_SET)      = 2344448`
+        let Some((call, rest)) = line.split_once('(') else { continue };
+        let call = call.split_whitespace().last().unwrap_or_default();
+        let result = rest.rsplit_once("= ").map_or("", |(_, result)| result.trim());
+        if call == "openat" {
+            if rest.contains("iostone_temp_file") && rest.contains("O_RDWR") {
+                (descriptor, offset) = (Some(result.to_owned()), 0);
+                files.push(Vec::new());
+            }
+            continue;
+        }
+        let end = rest.find([',', ')']).unwrap_or(rest.len());
+        if descriptor.as_deref() != Some(&rest[..end]) {
+            continue;
+        }
+        match call {
+            "lseek" => offset = result.parse().unwrap(),
+            "read" | "write" => {
+                let length: usize = result.parse().unwrap();
+                let read = call == "read";
+                files.last_mut().unwrap().push(Operation { read, offset, length });
+                offset += length as u64;
+            }
+            _ => descriptor = None,
+        }
+    }
+    files
+}
+
+#[test]
+fn iostone_of_1987_makes_its_4608_operations_in_order_as_strace_sees_them() {
+    let work = Workdir::alone();
+    let mut traced = Command::new("strace");
+    traced
+        .current_dir(work.target().parent().unwrap())
+        .args(["-f", "-o", "trace", "-e", "trace=openat,lseek,read,write,close"])
+        .arg(env!("CARGO_BIN_EXE_ioscape"))
+        .args(["suite", "iostone-1987", "target", "--repeats", "1", "--out", "s.jsonl", "--quiet"])
+        .stderr(Stdio::null());
+    if !traced.status().is_ok_and(|status| status.success()) {
+        let _ = writeln!(std::io::stderr(), "\nSKIPPED: strace is missing or not allowed here");
+        return;
+    }
+    let trace = std::fs::read_to_string(work.path("trace")).unwrap();
+    let files = operations_in(&trace);
+    assert_eq!(files.len(), 2, "one scored trial and one metered");
+    for found in files {
+        let (filling, timed) = found.split_at((FILE_BYTES / 4096) as usize);
+        assert!(filling.iter().all(|fill| !fill.read && fill.length == 4096));
+        assert_eq!(timed, operations(false));
+        assert_eq!(timed.len(), 4608);
+        assert_eq!(timed.iter().map(|operation| operation.length).sum::<usize>(), 12 << 20);
+    }
+}
+
+#[test]
+fn an_interrupted_suite_is_gone_on_with() {
+    let work = Workdir::alone();
+    let arguments =
+        ["suite", "iostone-1987,iostone-1990", "target", "--repeats", "60", "--out", "s.jsonl"];
+    let mut command = work.command(&arguments);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let clock = ioscape_engine::Clock::start();
+    let trials = || {
+        let text = std::fs::read_to_string(work.path("s.jsonl")).unwrap_or_default();
+        text.matches("\"kind\":\"trial\"").count()
+    };
+    while trials() < 3 {
+        assert_eq!(child.try_wait().unwrap(), None);
+        clock.sleep_until(clock.now_ns() + 2_000_000);
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let code = child.wait().unwrap().code();
+    assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
+    let before = record(&work.path("s.jsonl"));
+    if code != Some(130) {
+        // All 122 trials were made before the signal came.
+        assert_eq!(before.suite.trials.len(), 122);
+        return;
+    }
+    assert_eq!(before.end.as_ref().unwrap().reason, EndReason::Interrupted);
+    assert!(!before.suite.scores.is_empty(), "what is there is scored");
+    work.stdout(&["suite", "--resume", "s.jsonl", "--quiet"]);
+    let after = record(&work.path("s.jsonl"));
+    assert_eq!(after.suite.trials.len(), 122);
+    let kept = before.suite.trials.len();
+    assert_eq!(after.suite.trials[..kept], before.suite.trials[..]);
+    assert_eq!(after.suite.scores.iter().map(|score| score.repeats).max(), Some(60));
+    let line = work.refusal(&["suite", "--resume", "s.jsonl"]);
+    assert!(line.contains("nothing is left to do"), "{line}");
+}
+
+#[test]
+fn two_targets_are_taken_in_turn_and_compared() {
+    let work = Workdir::alone();
+    std::fs::create_dir(work.path("other")).unwrap();
+    let mut arguments = vec!["suite", "iostone-1990", "target", "other"];
+    arguments.extend(BRIEF);
+    arguments.extend(["--json", "--out", "s.jsonl"]);
+    let json = work.json(&arguments);
+    let contrasts = json["contrasts"].as_array().unwrap();
+    let score = contrasts.iter().find(|contrast| contrast["name"] == "score").unwrap();
+    assert_eq!((score["target"].as_u64(), score["pairs"].as_u64()), (Some(1), Some(2)));
+    assert!(score["ratio"]["mean"].as_f64().unwrap() > 0.0);
+    assert_eq!(std::fs::read_dir(work.path("other")).unwrap().count(), 0);
+}
+
+#[test]
+fn the_tables_of_1990_come_out_as_printed_but_for_their_slips() {
+    let work = Workdir::new();
+    let text = work.stdout(&["suite", "table-1990"]);
+    assert!(text.contains("139 of 143 relative speeds follow"), "{text}");
+    let json = work.json(&["suite", "table-1990", "--json"]);
+    assert_eq!(json["machines"].as_array().unwrap().len(), 10);
+    assert!(work.stdout(&["suite", "list"]).contains("netnews"));
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    let work = Workdir::new();
+    for (arguments, part) in [
+        (["suite", "iostone", "target"], "no benchmark is called `iostone`: try one of"),
+        (["suite", "andrew", "nowhere"], "nowhere"),
+        (["suite", "andrew", "sim:nvme"], "need a real directory"),
+    ] {
+        let line = work.refusal(&arguments);
+        assert!(line.contains(part), "{line}");
+        assert_eq!(line.trim_end().lines().count(), 1, "{line}");
+    }
+    let twice = work.refusal(&["suite", "andrew", "target", "target"]);
+    assert!(twice.contains("named twice"), "{twice}");
+    let no_compiler = work.refusal(&["suite", "andrew", "target", "--cc", "no-such-compiler"]);
+    assert!(no_compiler.contains("no-such-compiler cannot be run"), "{no_compiler}");
+    assert!(work.left_behind().is_empty());
+}

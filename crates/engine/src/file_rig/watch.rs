@@ -1,0 +1,173 @@
+//! What others did to a visit: changed its files, held this process back, put the machine to sleep.
+
+use std::fs::File;
+
+use ioscape_model::units::{show_bytes, show_percent, show_seconds};
+use ioscape_model::{Code, Severity, Warning, Workload};
+
+use crate::cgroup::Group;
+use crate::clock;
+
+/// Blocks that a file gave up, of those it had: less is a filesystem's own affair.
+const GIVEN_UP: f64 = 0.01;
+/// Time for which a quota held this process back, of the visit's.
+const HELD_BACK: [f64; 2] = [0.01, 0.1];
+/// Two readings of two clocks are never made at once.
+const ASLEEP_MIN_S: f64 = 0.05;
+
+/// How things were when the workers began.
+#[derive(Debug)]
+pub(super) struct Watch {
+    files: Vec<Option<State>>,
+    quota: Option<Group>,
+    held_back_s: Option<f64>,
+    asleep_s: f64,
+}
+
+/// A file, as far as others may change it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    length: u64,
+    blocks: u64,
+    links: u64,
+    modified: (i64, u64),
+}
+
+impl State {
+    #[expect(clippy::useless_conversion, reason = "these fields differ between architectures")]
+    fn of(file: &File) -> Option<Self> {
+        let status = rustix::fs::fstat(file).ok()?;
+        Some(Self {
+            length: status.st_size.cast_unsigned(),
+            blocks: status.st_blocks.cast_unsigned(),
+            links: u64::from(status.st_nlink),
+            modified: (status.st_mtime, status.st_mtime_nsec as u64),
+        })
+    }
+
+    /// What somebody did to it, where the workload itself writes or only reads.
+    fn changed_to(&self, now: &Self, writes: bool) -> Option<String> {
+        if now.links == 0 {
+            return Some("was removed or replaced".to_owned());
+        }
+        if now.length != self.length {
+            let (from, to) = (show_bytes(self.length as f64), show_bytes(now.length as f64));
+            return Some(format!("went from {from} to {to}"));
+        }
+        let given_up = self.blocks.saturating_sub(now.blocks);
+        if given_up as f64 > GIVEN_UP * self.blocks as f64 {
+            let holes = show_bytes(given_up as f64 * 512.0);
+            return Some(format!("has {holes} of holes that it did not have"));
+        }
+        (!writes && now.modified != self.modified)
+            .then(|| "was written, and not by this measurement".to_owned())
+    }
+}
+
+impl Watch {
+    /// Begins to watch. A device has no files to change.
+    pub(super) fn begin(files: &[File], is_device: bool) -> Self {
+        let files = if is_device { &[] } else { files };
+        let quota = Group::current("cpu").filter(|group| group.cpu_limit().is_some());
+        Self {
+            files: files.iter().map(State::of).collect(),
+            held_back_s: quota.as_ref().and_then(Group::held_back_s),
+            quota,
+            asleep_s: clock::asleep_s(),
+        }
+    }
+
+    /// What was done since, in a visit of this length.
+    pub(super) fn doubts(&self, files: &[File], work: &Workload, length_s: f64) -> Vec<Warning> {
+        let all = [self.changed(files, work), self.held_back(length_s), self.asleep()];
+        all.into_iter().flatten().collect()
+    }
+
+    fn changed(&self, files: &[File], work: &Workload) -> Option<Warning> {
+        let writes = work.read_frac < 1.0;
+        let what =
+            self.files.iter().zip(files).find_map(|(before, file)| {
+                before.as_ref()?.changed_to(&State::of(file)?, writes)
+            })?;
+        let text = format!("a test file {what} while it was measured");
+        let remedy = "find out who touches files called .ioscape-…, and measure again";
+        Some(Warning::new(Code::FileChanged, text, remedy).with_severity(Severity::Serious))
+    }
+
+    fn held_back(&self, length_s: f64) -> Option<Warning> {
+        let since_s = self.quota.as_ref()?.held_back_s()? - self.held_back_s?;
+        let share = since_s / length_s.max(f64::MIN_POSITIVE);
+        if share <= HELD_BACK[0] {
+            return None;
+        }
+        let text = format!(
+            "the processor quota of a control group held this process back for {}, {} of the visit",
+            show_seconds(since_s),
+            show_percent(share)
+        );
+        let remedy = "raise the quota of the control group: the container's or the service's";
+        let severity = if share > HELD_BACK[1] { Severity::Serious } else { Severity::Warning };
+        Some(Warning::new(Code::Throttled, text, remedy).with_severity(severity))
+    }
+
+    fn asleep(&self) -> Option<Warning> {
+        let slept_s = clock::asleep_s() - self.asleep_s;
+        (slept_s > ASLEEP_MIN_S).then(|| {
+            let text = format!("the machine slept for {} meanwhile", show_seconds(slept_s));
+            Warning::new(Code::ClockJump, text, "keep it awake, and measure again")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    const MIB: u64 = 1 << 20;
+
+    /// What is said about a file of 4 MiB after a deed.
+    fn after(workload: &str, deed: impl FnOnce(&std::path::Path)) -> Option<Warning> {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("file");
+        std::fs::write(&path, vec![7; 4 << 20]).unwrap();
+        let files = [File::open(&path).unwrap()];
+        files[0].sync_all().unwrap();
+        let watch = Watch::begin(&files, false);
+        deed(&path);
+        watch.changed(&files, &Workload::parse(workload).unwrap())
+    }
+
+    fn writable(path: &std::path::Path) -> File {
+        File::options().write(true).open(path).unwrap()
+    }
+
+    #[test]
+    fn what_others_do_to_a_file_is_seen() {
+        let check = |deed: &dyn Fn(&std::path::Path), part: &str| {
+            let warning = after("read_frac=0.5", deed).unwrap();
+            assert!(warning.text.contains(part), "{}", warning.text);
+        };
+        check(&|path| writable(path).set_len(MIB).unwrap(), "from 4.00 MiB to 1.00 MiB");
+        check(&|path| std::fs::remove_file(path).unwrap(), "removed");
+        let replace = |path: &std::path::Path| {
+            let other = path.with_extension("other");
+            std::fs::write(&other, "other").unwrap();
+            std::fs::rename(other, path).unwrap();
+        };
+        check(&replace, "replaced");
+    }
+
+    #[test]
+    fn a_write_is_somebody_elses_only_where_the_workload_writes_nothing() {
+        let deed = |path: &std::path::Path| {
+            let file = writable(path);
+            file.write_all_at(b"other", 0).unwrap();
+            let later = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+            file.set_modified(later).unwrap();
+        };
+        assert!(after("read_frac=1", deed).unwrap().text.contains("not by this measurement"));
+        assert_eq!(after("read_frac=0.5", deed), None);
+        assert_eq!(after("read_frac=1", |_| {}), None);
+    }
+}

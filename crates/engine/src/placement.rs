@@ -1,0 +1,128 @@
+//! Where workers run: wherever the kernel likes, or each on a processor of its own, spread over
+//! sockets and cores first.
+
+use std::fs;
+
+/// Who decides where workers run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// The kernel, from moment to moment.
+    #[default]
+    Free,
+    /// We: pinned, in turns over memory nodes, then over cores, then over the threads of a core.
+    Spread,
+}
+
+/// A processor and what it shares with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cpu {
+    number: usize,
+    node: usize,
+    /// Which thread of its core it is, from 0.
+    thread: usize,
+}
+
+impl Placement {
+    /// The processors that workers are given in turn; none where the kernel decides.
+    pub(crate) fn cpus(self) -> Vec<usize> {
+        match self {
+            Self::Free => Vec::new(),
+            Self::Spread => spread(crate::host::allowed_cpus().into_iter().map(describe).collect()),
+        }
+    }
+
+    /// What the record says: `free`, or `spread over` and the processors in turn.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Free => "free".to_owned(),
+            Self::Spread => {
+                let cpus: Vec<String> = self.cpus().iter().map(ToString::to_string).collect();
+                format!("spread over {}", cpus.join(" "))
+            }
+        }
+    }
+}
+
+/// Keeps the calling thread on one processor. A processor that has gone is no reason to stop.
+pub(crate) fn pin_to(cpu: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu);
+    rustix::thread::sched_setaffinity(None, &set).ok();
+}
+
+/// Gives the calling thread a table of descriptors of its own, as a process has. In a shared one
+/// the kernel counts every use of a file up and down again. What is closed from here on stays open
+/// for the other threads. Where it is forbidden (some containers), requests cost a little more.
+pub(crate) fn own_descriptors() {
+    // SAFETY: descriptors that this thread holds stay valid: it gets a copy of the whole table.
+    unsafe { libc::unshare(libc::CLONE_FILES) };
+}
+
+fn describe(number: usize) -> Cpu {
+    let directory = format!("/sys/devices/system/cpu/cpu{number}");
+    let node = fs::read_dir(&directory)
+        .into_iter()
+        .flatten()
+        .find_map(|entry| entry.ok()?.file_name().to_str()?.strip_prefix("node")?.parse().ok());
+    let siblings = fs::read_to_string(format!("{directory}/topology/thread_siblings_list"));
+    let siblings = numbers(siblings.unwrap_or_default().trim());
+    let thread = siblings.iter().position(|sibling| *sibling == number).unwrap_or(0);
+    Cpu { number, node: node.unwrap_or(0), thread }
+}
+
+/// `0-2,5`.
+fn numbers(list: &str) -> Vec<usize> {
+    let range = |part: &str| {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        Some(from.parse().ok()?..=to.parse().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().collect()
+}
+
+/// First threads of cores come before second ones; among them each node has its turn.
+fn spread(mut cpus: Vec<Cpu>) -> Vec<usize> {
+    cpus.sort_by_key(|cpu| (cpu.thread, cpu.node, cpu.number));
+    let turn = |index: usize| {
+        let cpu = cpus[index];
+        let same = |other: &&Cpu| (other.thread, other.node) == (cpu.thread, cpu.node);
+        (cpu.thread, cpus[..index].iter().filter(same).count(), cpu.node)
+    };
+    let mut order: Vec<usize> = (0..cpus.len()).collect();
+    order.sort_by_key(|index| turn(*index));
+    order.into_iter().map(|index| cpus[index].number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_take_turns_and_second_threads_come_last() {
+        // Two nodes of two cores of two threads: 0-3 are first threads, 4-7 second ones.
+        let cpu = |number: usize| Cpu { number, node: number / 2 % 2, thread: number / 4 };
+        assert_eq!(spread((0..8).map(cpu).collect()), [0, 2, 1, 3, 4, 6, 5, 7]);
+        assert_eq!(spread(vec![cpu(5)]), [5]);
+    }
+
+    #[test]
+    fn lists_of_processors_are_read() {
+        assert_eq!(numbers("0-2,5"), [0, 1, 2, 5]);
+        assert_eq!(numbers("7"), [7]);
+        assert_eq!(numbers(""), [0_usize; 0]);
+    }
+
+    #[test]
+    fn every_allowed_processor_has_its_turn_and_a_thread_stays_where_it_is_pinned() {
+        let cpus = Placement::Spread.cpus();
+        let mut sorted = cpus.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, crate::host::allowed_cpus());
+        let last = *cpus.last().unwrap();
+        std::thread::spawn(move || {
+            pin_to(last);
+            assert_eq!(crate::host::allowed_cpus(), [last]);
+        })
+        .join()
+        .unwrap();
+    }
+}

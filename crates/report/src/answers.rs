@@ -1,0 +1,39 @@
+//! What the models of a record say about workloads, for the curves of the page. Nothing is fitted
+//! here: whoever has the models hands in a function that answers.
+
+use ioscape_model::{Figure, Interval, Prediction, Workload};
+
+/// Answers for workloads, or none where the record holds too few to predict others from.
+#[derive(Clone, Copy, Default)]
+pub struct Answers<'a>(Option<&'a dyn Fn(&Workload) -> Prediction>);
+
+impl<'a> Answers<'a> {
+    /// Those of a fitted model.
+    pub fn of(answer: &'a dyn Fn(&Workload) -> Prediction) -> Self {
+        Self(Some(answer))
+    }
+
+    /// Whether there is a model at all.
+    pub(crate) fn are_there(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Throughput with its 90 % interval, bytes per second.
+    pub(crate) fn throughput(&self, work: &Workload) -> Option<Interval> {
+        self.ask(work).map(|prediction| interval(&prediction.throughput_bytes_per_s))
+    }
+
+    /// Mean response time with its 90 % interval, seconds.
+    pub(crate) fn response_s(&self, work: &Workload) -> Option<Interval> {
+        self.ask(work).map(|prediction| interval(&prediction.response_time_s))
+    }
+
+    fn ask(&self, work: &Workload) -> Option<Prediction> {
+        let answer = self.0?;
+        work.check().is_ok().then(|| answer(work))
+    }
+}
+
+fn interval(figure: &Figure) -> Interval {
+    Interval { mean: figure.value, low: figure.low, high: figure.high }
+}

@@ -1,0 +1,230 @@
+//! The page in a browser, where there is one: every graph is drawn, nothing is said on the
+//! console, nothing is asked for, nothing is wider than the screen, and it opens in under a second.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ioscape_model::{Interval, Record, Workload};
+use ioscape_report::{ReportPage, html};
+
+use crate::fixture;
+
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+/// How long a page may take to open, milliseconds.
+const OPENED_MS_MAX: f64 = 1000.0;
+/// Times that a page is opened to see that: the machine may be busy with something else.
+const ATTEMPTS: usize = 5;
+
+/// Around the page: a browser's window cannot be as narrow as a telephone, a frame in it can. The
+/// page is used a little; what there is to see then becomes an attribute, which the dump shows.
+const FRAME: &str = r##"<!doctype html><meta name="color-scheme" content="light dark">
+<body style="margin:0"><iframe style="border:0;width:WIDTHpx;height:860px" srcdoc="PAGE"></iframe>
+<script>addEventListener("load", () => {
+  const { document: page, KeyboardEvent, innerWidth, getComputedStyle } = frames[0];
+  const plots = [...page.querySelectorAll("figure[data-chart] .plot")];
+  plots[0].focus();
+  for (const key of ["ArrowRight", "ArrowRight", "ArrowDown"])
+    plots[0].dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  const rows = page.querySelector("#reproduce details");
+  rows.open = true;
+  const button = rows.querySelector("button");
+  button.click();
+  const job = button.closest("tr").nextElementSibling;
+  // The job comes when it is unpacked.
+  new MutationObserver(() => { document.body.dataset.probe = JSON.stringify({
+    plots: plots.length,
+    drawn: plots.filter((plot) => plot.querySelector("svg")).length,
+    width: innerWidth,
+    needed: page.documentElement.scrollWidth,
+    background: getComputedStyle(page.body).backgroundColor,
+    spoken: page.querySelector(".spoken").textContent,
+    job: job.textContent,
+  }); }).observe(job, { childList: true, subtree: true });
+});</script>"##;
+
+/// Appended to the page where the time counts. All is drawn before a page is said to be loaded.
+const TIME: &str = r#"<script>addEventListener("load", () => {
+  document.body.dataset.probe = JSON.stringify({
+    plots: document.querySelectorAll("figure[data-chart] .plot").length,
+    drawn: document.querySelectorAll("figure[data-chart] .plot svg").length,
+    opened_ms: performance.timing.loadEventStart - performance.timing.navigationStart,
+  });
+});</script>"#;
+
+/// How a page is looked at.
+#[derive(Clone, Copy, Debug)]
+struct Screen {
+    width: u32,
+    is_dark: bool,
+}
+
+/// A browser with a folder of its own.
+struct Browser {
+    name: &'static str,
+    folder: PathBuf,
+}
+
+impl Browser {
+    /// The first that answers; says so where there is none.
+    fn find() -> Option<Self> {
+        static CALLS: AtomicUsize = AtomicUsize::new(0);
+        let answers = |name: &&str| {
+            let asked = Command::new(name).arg("--version").output();
+            asked.is_ok_and(|output| output.status.success())
+        };
+        let Some(name) = NAMES.into_iter().find(answers) else {
+            let thread = std::thread::current();
+            let test = thread.name().unwrap_or_default();
+            writeln!(std::io::stderr(), "\nSKIPPED {test}: no chromium on this machine").ok();
+            return None;
+        };
+        let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("browser-{}-{call}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Some(Self { name, folder })
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.folder.join(name), text).unwrap();
+    }
+
+    /// Opens a file of the folder; gives its document back when it is loaded.
+    fn open(&self, name: &str, arguments: &[&str]) -> Output {
+        let folder = self.folder.display();
+        let output = Command::new(self.name)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--dump-dom"])
+            .args(["--disable-background-networking", "--disable-component-update"])
+            // What the browser wants to tell its maker stays here.
+            .args(["--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND"])
+            // The clock of the page runs on until nothing is left to do.
+            .arg("--virtual-time-budget=10000")
+            .args(["--hide-scrollbars", "--enable-logging=stderr", "--window-size=1500,900"])
+            .arg(format!("--user-data-dir={folder}/profile"))
+            .arg(format!("--log-net-log={folder}/net.json"))
+            .args(arguments)
+            .arg(format!("file://{folder}/{name}"))
+            .output();
+        output.unwrap()
+    }
+
+    /// Addresses that were asked for on behalf of a page; what a browser asks for itself is not
+    /// part of a file.
+    fn requests(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.folder.join("net.json")).unwrap();
+        let of_page = log.lines().filter(|line| {
+            line.contains("\"initiator\":") && line.contains("\"network_isolation_key\":\"file:")
+        });
+        let url = |line: &str| {
+            let (_, rest) = line.rsplit_once("\"url\":\"").unwrap();
+            rest.split('"').next().unwrap_or_default().to_owned()
+        };
+        of_page.map(url).filter(|url| !url.starts_with("file:")).collect()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.folder).ok();
+    }
+}
+
+/// What the console was told.
+fn console(output: &Output) -> Vec<String> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    said.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect()
+}
+
+fn probe(output: &Output) -> serde_json::Value {
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let open = "data-probe=\"";
+    let from = dom.find(open).expect("the page's scripts ran to their end") + open.len();
+    let to = from + dom[from..].find('"').unwrap();
+    let text = dom[from..to].replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">");
+    serde_json::from_str(&text.replace("&nbsp;", " ").replace("&amp;", "&")).unwrap()
+}
+
+fn look(screen: Screen) {
+    let Some(browser) = Browser::find() else { return };
+    let page = html(&ReportPage::of(&fixture::full()));
+    let quoted = page.replace('&', "&amp;").replace('"', "&quot;");
+    let frame = FRAME.replace("WIDTH", &screen.width.to_string()).replace("PAGE", &quoted);
+    browser.write("frame.html", &frame);
+    let dark = screen.is_dark.then_some("--blink-settings=preferredColorScheme=0");
+    let output = browser.open("frame.html", dark.as_slice());
+    assert_eq!(console(&output), [""; 0], "{screen:?}");
+    assert_eq!(browser.requests(), [""; 0], "{screen:?}");
+    let probe = probe(&output);
+    assert!(probe["plots"].as_u64().unwrap() > 10, "{probe}");
+    assert_eq!(probe["plots"], probe["drawn"], "{screen:?}: all graphs are drawn");
+    assert_eq!(probe["width"], screen.width, "{screen:?}");
+    assert!(probe["needed"].as_u64() <= probe["width"].as_u64(), "{screen:?} scrolls: {probe}");
+    let background = if screen.is_dark { "rgb(18, 21, 24)" } else { "rgb(255, 255, 255)" };
+    assert_eq!(probe["background"], background, "{screen:?}");
+    // The second mark of the first curve, then down to the second curve.
+    assert!(probe["spoken"].as_str().unwrap().starts_with("writes only"), "{probe}");
+    assert!(probe["job"].as_str().unwrap().contains("[ioscape]"), "{probe}");
+}
+
+#[test]
+fn the_page_is_drawn_silently_and_asks_for_nothing() {
+    look(Screen { width: 1400, is_dark: false });
+}
+
+#[test]
+fn the_page_is_drawn_in_the_dark() {
+    look(Screen { width: 1400, is_dark: true });
+}
+
+#[test]
+fn the_page_fits_a_telephone() {
+    look(Screen { width: 390, is_dark: false });
+    look(Screen { width: 390, is_dark: true });
+}
+
+#[test]
+fn a_page_that_asks_or_speaks_would_be_noticed() {
+    let Some(browser) = Browser::find() else { return };
+    let page = "<!doctype html><body><img src=\"http://127.0.0.1:9/x.png\">\
+                <script>console.log(\"a word\");</script>";
+    browser.write("page.html", page);
+    let output = browser.open("page.html", &["--virtual-time-budget=30000"]);
+    assert!(console(&output).iter().any(|line| line.contains("a word")), "{output:?}");
+    assert_eq!(browser.requests().first().map(String::as_str), Some("http://127.0.0.1:9/x.png"));
+}
+
+#[test]
+fn a_page_of_five_hundred_points_opens_in_under_a_second() {
+    let Some(browser) = Browser::find() else { return };
+    let page = html(&ReportPage::of(&five_hundred()));
+    browser.write("page.html", &page.replace("</body>", &format!("{TIME}</body>")));
+    let mut opened_ms = f64::MAX;
+    for _ in 0..ATTEMPTS {
+        let probe = probe(&browser.open("page.html", &[]));
+        assert_eq!(probe["plots"], probe["drawn"], "all graphs are drawn");
+        opened_ms = opened_ms.min(probe["opened_ms"].as_f64().unwrap());
+        if opened_ms < OPENED_MS_MAX {
+            return;
+        }
+    }
+    panic!("it took {opened_ms} ms to open");
+}
+
+/// A whole run with five hundred workloads and as many visits.
+pub(crate) fn five_hundred() -> Record {
+    let mut record = fixture::full();
+    let template = record.estimates[0].clone();
+    for i in record.estimates.len()..500 {
+        let mut estimate = template.clone();
+        estimate.workload = Workload { size_mean: 4096 * (i as u64 + 1), ..Workload::default() };
+        estimate.throughput_bytes_per_s =
+            Interval { mean: 1.234_567_89e9, low: 1.2e9, high: 1.3e9 };
+        record.estimates.push(estimate);
+    }
+    let points = record.points.clone();
+    record.points = points.into_iter().cycle().take(500).collect();
+    record
+}

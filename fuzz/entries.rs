@@ -1,0 +1,97 @@
+//! What is done with bytes of unknown origin: each entry reads them, and whatever is accepted is
+//! used as the tool would use it. Nothing may panic, hang or take much memory.
+//!
+//! Used twice: by the fuzz targets beside it, and by a test of the binary crate, which replays the
+//! corpora and mutates them.
+
+use ioscape_analysis::model::Training;
+use ioscape_analysis::predict::Predictor;
+use ioscape_engine::sim::{SimRig, SimSpec};
+use ioscape_engine::{Error, Rig};
+use ioscape_model::{Record, Workload};
+
+/// Records are cut off here: what counts is the reader, not how long a megabyte takes.
+const BYTES_MAX: usize = 256 << 10;
+/// Fitting takes long where points are many.
+const POINTS_MAX: usize = 200;
+
+pub(crate) type Entry = fn(&[u8]);
+
+pub(crate) const ENTRIES: [(&str, Entry); 5] = [
+    ("record", record),
+    ("workload", workload),
+    ("workload_file", workload_file),
+    ("sim_spec", sim_spec),
+    ("fio", fio),
+];
+
+/// A record, and all that is shown of it.
+pub(crate) fn record(bytes: &[u8]) {
+    let Ok(record) = Record::read(&bytes[..bytes.len().min(BYTES_MAX)]) else { return };
+    let text = ioscape_report::text(&record, "a file", 80, false);
+    assert!(!text.contains('\u{1b}'), "control characters of a record reach the terminal");
+    let page = ioscape_report::html(&ioscape_report::ReportPage::of(&record));
+    assert!(!page.contains("<script>alert"), "a record's text is markup");
+    let _ = ioscape_report::export::json(&record);
+    let _ = ioscape_report::export::openmetrics(&record);
+    let _ = ioscape_report::export::visits(&record).csv();
+    if record.points.len() <= POINTS_MAX
+        && let Ok(predictor) = Predictor::fit(Training::of(&record))
+    {
+        let _ = predictor.guess(&Workload::default());
+    }
+}
+
+/// `key=value` pairs.
+pub(crate) fn workload(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Ok(work) = Workload::parse(text) {
+        work.check().expect("what is accepted can be");
+        let again = Workload::parse(&work.literal()).expect("what is written can be read");
+        assert_eq!(again, work, "a literal says all of it");
+    }
+}
+
+/// A file of workloads.
+pub(crate) fn workload_file(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let flags = crate::args::WorkloadArgs::none();
+    if let Ok(all) = crate::workload_arg::all_of(text, &flags) {
+        for asked in all {
+            asked.work.check().expect("what is accepted can be");
+        }
+    }
+}
+
+/// A description of a simulated device, and a visit to it.
+pub(crate) fn sim_spec(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(spec) = SimSpec::from_toml(text) else { return };
+    let again = SimSpec::from_toml(&spec.to_toml()).expect("what is written can be read");
+    assert_eq!(again.to_toml(), spec.to_toml());
+    let mut rig = SimRig::new(spec, 1);
+    for rate in [0.0, 1000.0] {
+        let work = Workload { unique_bytes: 8 << 20, rate, ..Workload::default() };
+        let _ = visit(&mut rig, &work);
+    }
+}
+
+fn visit(rig: &mut SimRig, work: &Workload) -> Result<(), Error> {
+    rig.prepare(work)?;
+    rig.start(work, 1)?;
+    for _ in 0..3 {
+        let window = rig.window(0.1)?;
+        assert!(window.length_s > 0.0, "time passes");
+    }
+    rig.finish(true)?;
+    Ok(())
+}
+
+/// fio's results.
+pub(crate) fn fio(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(results) = crate::import::fio::read(text) else { return };
+    for measured in &results.measured {
+        measured.work.check().expect("what is taken over can be");
+    }
+}
