@@ -169,7 +169,10 @@ fn held_against(device: &str, access: Access, visits: usize, seed: u64) -> (f64,
 fn requests_in_flight_and_fdatasyncs_are_predicted() {
     let (buffered, direct) = (Access::Buffered, Access::Direct);
     for (device, access) in [("nvme", buffered), ("hdd", buffered), ("cloud-volume", direct)] {
-        let (median, held) = held_against(device, access, 240, 1);
-        assert!(median < 0.12 && held > 0.8, "{device} {access:?}: {median:.3} {held:.2}");
+        let runs: [(f64, f64); 3] = [1, 2, 3].map(|seed| held_against(device, access, 240, seed));
+        let mut medians = runs.map(|(median, _)| median);
+        medians.sort_by(f64::total_cmp);
+        let held = runs.iter().map(|(_, held)| *held).fold(1.0, f64::min);
+        assert!(medians[1] < 0.12 && held > 0.8, "{device} {access:?}: {runs:.3?}");
     }
 }
