@@ -102,7 +102,10 @@ impl<'a> Subject<'a> {
 
     fn page(&self) -> anyhow::Result<String> {
         match self {
-            Self::One { path, record, trial } => page(path, record, trial.as_deref()),
+            Self::One { path, record, trial } => {
+                let models = Predictor::fit(Training::of(record)).ok();
+                page(path, record, models.as_ref(), trial.as_deref())
+            }
             Self::Several(paths) => compare::rendered(paths, &ioscape_report::comparison_html),
         }
     }
@@ -126,12 +129,16 @@ impl<'a> Subject<'a> {
 }
 
 /// The page of a record: what its models say is worked out here, where there are enough workloads
-/// to fit them.
-pub(crate) fn page(path: &Path, record: &Record, trial: Option<&Record>) -> anyhow::Result<String> {
-    let predictor = Predictor::fit(Training::of(record)).ok();
-    let answer = predictor.as_ref().map(|predictor| |work: &Workload| predictor.predict("", work));
+/// for `models` to have been fitted.
+pub(crate) fn page(
+    path: &Path,
+    record: &Record,
+    models: Option<&Predictor>,
+    trial: Option<&Record>,
+) -> anyhow::Result<String> {
+    let answer = models.map(|models| |work: &Workload| models.predict("", work));
     let answers = answer.as_ref().map(|answer| Answers::of(answer)).unwrap_or_default();
-    let portable = predictor.as_ref().map(Predictor::portable);
+    let portable = models.map(Predictor::portable);
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     let predictor = portable.as_ref().map(|model| PagePredictor { model, record: &file });
     let Some(trial) = trial else {

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use ioscape_analysis::predict::Predictor;
 use ioscape_engine::{Clock, EngineKind, RunId};
-use ioscape_experiment::explore::{self, Earlier, explore};
+use ioscape_experiment::explore::{self, Earlier, Outcome, explore};
 use ioscape_experiment::forecast::{self, ForecastRow};
 use ioscape_experiment::plan::extent;
 use ioscape_experiment::plan::{
@@ -96,6 +97,7 @@ struct Done {
     record: PathBuf,
     reason: EndReason,
     failure: Option<String>,
+    models: Option<Predictor>,
 }
 
 /// What a run starts from.
@@ -173,12 +175,13 @@ fn make(
             record.display()
         )
     })?;
-    Ok(Done { record, reason: outcome.end.reason, failure: outcome.failure })
+    let Outcome { end, failure, models } = outcome;
+    Ok(Done { record, reason: end.reason, failure, models })
 }
 
 fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<Exit> {
     let record = journal::open(&done.record)?;
-    let report = write_report(args, &done.record, &record)?;
+    let report = write_report(args, &done, &record)?;
     if args.common.json {
         answer(&summary_json(&done.record, report.as_deref(), &record)?);
     } else if !args.common.quiet {
@@ -204,9 +207,10 @@ fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<E
     }
 }
 
-fn write_report(args: &RunArgs, path: &Path, record: &Record) -> anyhow::Result<Option<PathBuf>> {
+fn write_report(args: &RunArgs, done: &Done, record: &Record) -> anyhow::Result<Option<PathBuf>> {
+    let path = &done.record;
     let Some(report) = report::path(args.report.as_deref(), path) else { return Ok(None) };
-    fs::write(&report, report::page(path, record, None)?)
+    fs::write(&report, report::page(path, record, done.models.as_ref(), None)?)
         .with_context(|| format!("cannot write the report {}", report.display()))?;
     Ok(Some(report))
 }

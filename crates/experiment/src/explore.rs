@@ -4,6 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ioscape_analysis::predict::Predictor;
 use ioscape_engine::{Error, Rig};
 use ioscape_model::{
     Code, End, EndReason, Header, Line, Point, Role, Rules, Severity, Spent, Warning, Workload,
@@ -95,12 +96,14 @@ pub struct Run<'a> {
 }
 
 /// What a run gave.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Outcome {
     /// The last line of the record.
     pub end: End,
     /// Why it failed, where it did.
     pub failure: Option<String>,
+    /// The models of the last map, where the points allow any.
+    pub models: Option<Predictor>,
 }
 
 /// A record could not be written.
@@ -180,10 +183,10 @@ pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalErr
         note(&mut run, &mut progress, warning)?;
     }
     let unfinished = matches!(reason, EndReason::Interrupted | EndReason::Failed);
-    publish::map(&mut run, &mut progress, unfinished)?;
+    let models = publish::map(&mut run, &mut progress, unfinished)?;
     let end = end_line(&run, &progress, reason);
     (run.journal)(&Line::End(end.clone()))?;
-    Ok(Outcome { end, failure })
+    Ok(Outcome { end, failure, models })
 }
 
 /// A plan may keep in mind what it decided: it is shown the earlier points one by one.
