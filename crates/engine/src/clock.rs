@@ -88,13 +88,18 @@ impl Counter {
     /// then make an error of a few millionths.
     const CALIBRATION: Duration = Duration::from_millis(20);
 
-    /// Where the kernel trusts the counter (it has checked that it runs evenly, and alike on all
-    /// processors), the counter and its rate.
-    #[cfg(target_arch = "x86_64")]
+    /// Whether the kernel trusts the counter: it has checked that it runs evenly, and alike on all
+    /// processors. It may think otherwise later.
+    fn is_trusted() -> bool {
+        const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+        cfg!(target_arch = "x86_64")
+            && std::fs::read_to_string(SOURCE).is_ok_and(|source| source.trim() == "tsc")
+    }
+
+    /// Where the kernel trusts the counter, the counter and its rate.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     fn calibrated() -> Option<Self> {
-        const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-        if std::fs::read_to_string(SOURCE).ok()?.trim() != "tsc" {
+        if !Self::is_trusted() {
             return None;
         }
         let (began, zero) = (Instant::now(), ticks());
@@ -107,9 +112,9 @@ impl Counter {
         (scale > 0).then_some(Self { zero, scale })
     }
 
-    #[cfg(not(target_arch = "x86_64"))]
-    fn calibrated() -> Option<Self> {
-        None
+    /// The rate that was measured, counted from now on, where the kernel still trusts the counter.
+    fn restarted(self) -> Option<Self> {
+        Self::is_trusted().then(|| Self { zero: ticks(), ..self })
     }
 }
 
@@ -132,6 +137,13 @@ impl Stopwatch {
     /// Takes 20 ms where the processor's counter can be used.
     pub fn calibrated() -> Self {
         Self { counter: Counter::calibrated(), zero: Instant::now() }
+    }
+
+    /// One that starts now and keeps the rate that was measured before, without the 20 ms.
+    #[must_use]
+    pub fn restarted(&self) -> Self {
+        let counter = self.counter.and_then(Counter::restarted);
+        Self { counter, zero: Instant::now() }
     }
 
     /// Nanoseconds since its zero.
@@ -179,15 +191,31 @@ impl Stopwatch {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_stopwatch_keeps_the_kernels_time() {
-        let (clock, watch) = (Clock::start(), Stopwatch::calibrated());
+    /// Two hundred milliseconds of this watch are as many of the kernel's clock.
+    #[track_caller]
+    fn keeps_time(watch: &Stopwatch) {
+        let clock = Clock::start();
         let (clock_from_ns, from_ns) = (clock.now_ns(), watch.now_ns());
         watch.wait_until(from_ns + 200_000_000, u64::MAX);
         let (clock_ns, ns) = (clock.now_ns() - clock_from_ns, watch.now_ns() - from_ns);
         assert!(ns >= 200_000_000);
         // The thread may be put aside between two readings.
         assert!(clock_ns.abs_diff(ns) < 20_000_000, "{clock_ns} {ns}");
+    }
+
+    #[test]
+    fn a_stopwatch_keeps_the_kernels_time() {
+        keeps_time(&Stopwatch::calibrated());
+    }
+
+    #[test]
+    fn a_stopwatch_starts_again_from_zero_and_keeps_its_rate() {
+        let first = Stopwatch::calibrated();
+        first.wait_until(50_000_000, u64::MAX);
+        let watch = first.restarted();
+        assert!(watch.now_ns() < first.now_ns() - 40_000_000);
+        assert_eq!(watch.counter.map(|c| c.scale), first.counter.map(|c| c.scale));
+        keeps_time(&watch);
     }
 
     #[test]

@@ -51,6 +51,8 @@ const FAILING_MIN: u64 = 10;
 /// A directory or block device to run workloads on.
 pub struct FileRig {
     clock: Clock,
+    /// Calibrated once; each workload has one of its own that keeps this rate.
+    stopwatch: Stopwatch,
     ground: Ground,
     files: TestFiles,
     engine: EngineKind,
@@ -154,6 +156,7 @@ impl FileRig {
         };
         Ok(Self {
             clock,
+            stopwatch: Stopwatch::calibrated(),
             ground,
             files,
             engine: EngineKind::default(),
@@ -217,7 +220,7 @@ impl FileRig {
 
     /// What each process of the workload has to do, and with what.
     fn crew(&self, work: &Workload, seed: u64) -> Result<Crew> {
-        let watch = Stopwatch::calibrated();
+        let watch = self.stopwatch.restarted();
         let cpus = self.placement.cpus();
         let mut crew = Crew { watch, members: Vec::new(), files: Vec::new(), warnings: Vec::new() };
         for worker in 0..work.process_num {
