@@ -9,8 +9,20 @@ use ioscape_model::{Line, Record, seal};
 
 use crate::exit::usage;
 
+/// `PREFIX-20261120T131618Z`, for what began at 2026-11-20T13:16:18Z.
+pub(crate) fn stamped(prefix: &str, started: &str) -> String {
+    let stamp: String = started.chars().filter(|c| !matches!(c, '-' | ':')).collect();
+    format!("{prefix}-{stamp}")
+}
+
+/// Where a record goes whose place nobody named: `PREFIX-20261120T131618Z.jsonl`, or a name like
+/// it that is not taken.
+pub(crate) fn default_record(prefix: &str, started: &str) -> PathBuf {
+    not_taken(Path::new(&(stamped(prefix, started) + ".jsonl")))
+}
+
 /// A name like this that is not taken: two records may begin within one second.
-pub(crate) fn not_taken(path: &Path) -> PathBuf {
+fn not_taken(path: &Path) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let names = (2..).map(|number| path.with_file_name(format!("{stem}-{number}.jsonl")));
     let mut names = std::iter::once(path.to_owned()).chain(names);
@@ -62,4 +74,15 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<Record> {
         .map_err(|error| usage(format!("cannot open {}: {error}", path.display())))?;
     Record::read(BufReader::new(file))
         .map_err(|error| usage(format!("{}: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_record_is_named_after_the_time() {
+        let name = default_record("ioscape-validate", "2026-11-20T13:16:18Z");
+        assert_eq!(name, Path::new("ioscape-validate-20261120T131618Z.jsonl"));
+    }
 }

@@ -45,7 +45,8 @@ fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<
     let run = RunId::random()?;
     let seed = args.common.seed.unwrap_or_else(drawn_seed);
     let target = args.target.as_deref().unwrap_or(".");
-    let out = args.out.clone().unwrap_or_else(|| journal::not_taken(&default_record()));
+    let usual = || journal::default_record("ioscape", &now_text());
+    let out = args.out.clone().unwrap_or_else(usual);
     if !args.dry_run {
         refuse_existing(&out)?;
         report::check(args.report.as_deref(), &out, report::Earlier::Kept)?;
@@ -394,8 +395,4 @@ pub(crate) fn now_text() -> String {
 /// A seed nobody chose. 53 bits survive every JSON reader.
 pub(crate) fn drawn_seed() -> u64 {
     jiff::Timestamp::now().as_nanosecond() as u64 & ((1 << 53) - 1)
-}
-
-fn default_record() -> PathBuf {
-    jiff::Timestamp::now().strftime("ioscape-%Y%m%dT%H%M%SZ.jsonl").to_string().into()
 }

@@ -67,7 +67,8 @@ struct Course<'a> {
 fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let (names, purpose) = args.names()?;
     let started = now_text();
-    let out = args.out.clone().unwrap_or_else(|| journal::not_taken(&default_record(&started)));
+    let usual = || journal::default_record("ioscape-suite", &started);
+    let out = args.out.clone().unwrap_or_else(usual);
     refuse_existing(&out)?;
     let run = RunId::random()?;
     let bench = open(&args.targets(), &args.common, &run, clock)?;
@@ -346,10 +347,4 @@ fn few_repeats(suite: &Suite) -> Option<Warning> {
 
 fn write(journal: &mut Journal, line: &Line) -> anyhow::Result<()> {
     journal.write(line).context("cannot write the record")
-}
-
-/// `ioscape-suite-20261120T131618Z.jsonl`.
-fn default_record(started: &str) -> PathBuf {
-    let stamp: String = started.chars().filter(|c| !matches!(c, '-' | ':')).collect();
-    format!("ioscape-suite-{stamp}.jsonl").into()
 }

@@ -5,7 +5,7 @@
 //! every visit is there before a model is fitted, and nothing is taken out afterwards.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use ioscape_analysis::model::Training;
@@ -55,7 +55,8 @@ fn validate_record(
     }
     single_points(args)?; // what is wrong with it is better said now than in ten minutes
     let started = now_text();
-    let out = args.out.clone().unwrap_or_else(|| journal::not_taken(&default_record(&started)));
+    let usual = || journal::default_record("ioscape-validate", &started);
+    let out = args.out.clone().unwrap_or_else(usual);
     refuse_existing(&out)?;
     report::check(args.report.as_deref(), &out, report::Earlier::Kept)?;
     let run = RunId::random()?;
@@ -320,22 +321,5 @@ fn verdict(args: &ValidateArgs, validation: &Validation) -> Exit {
             say(&format!("ioscape: the median error is {reached}, not within {asked}"));
             Exit::NotWithin
         }
-    }
-}
-
-/// `ioscape-validate-20261120T131618Z.jsonl`.
-fn default_record(started: &str) -> PathBuf {
-    let stamp: String = started.chars().filter(|c| !matches!(c, '-' | ':')).collect();
-    format!("ioscape-validate-{stamp}.jsonl").into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_default_record_is_named_after_the_time() {
-        let name = default_record("2026-11-20T13:16:18Z");
-        assert_eq!(name, Path::new("ioscape-validate-20261120T131618Z.jsonl"));
     }
 }

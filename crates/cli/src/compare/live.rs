@@ -94,10 +94,8 @@ fn measure_both(args: &CompareArgs, clock: Clock, interrupt: &Interrupt) -> anyh
 
 /// `PREFIX-A.jsonl` and `PREFIX-B.jsonl`.
 fn records(args: &CompareArgs) -> [PathBuf; 2] {
-    let prefix = args.record.clone().unwrap_or_else(|| {
-        let stamp: String = now_text().chars().filter(|c| !matches!(c, '-' | ':')).collect();
-        format!("ioscape-compare-{stamp}").into()
-    });
+    let usual = || journal::stamped("ioscape-compare", &now_text()).into();
+    let prefix = args.record.clone().unwrap_or_else(usual);
     LETTERS.map(|letter| {
         let mut name = prefix.clone().into_os_string();
         name.push(format!("-{letter}.jsonl"));
