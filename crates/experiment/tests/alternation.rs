@@ -9,7 +9,7 @@
 use std::sync::atomic::AtomicBool;
 
 use ioscape_analysis::compare::live::{self, Live};
-use ioscape_engine::sim::{Cost, Level, SimRig, SimSpec};
+use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_experiment::alternate::{Alternation, Outcome, Side, Time, alternate};
 use ioscape_model::{EndReason, Overall, Point, Rules, Workload, named};
 
@@ -20,24 +20,6 @@ fn device(name: &str) -> SimSpec {
     let mut spec = SimSpec::preset(name).unwrap();
     spec.noise.between_cv = VISIT_CV;
     spec
-}
-
-/// Everything takes longer by this factor.
-fn slower(spec: &SimSpec, factor: f64) -> SimSpec {
-    let cost = |cost: Cost| Cost {
-        fixed_us: cost.fixed_us * factor,
-        bytes_per_s: cost.bytes_per_s / factor,
-    };
-    let level = |level: &Level| Level {
-        ops_per_s_max: level.ops_per_s_max.map(|most| most / factor),
-        bytes_per_s_max: level.bytes_per_s_max.map(|most| most / factor),
-        read_random: cost(level.read_random),
-        read_sequential: level.read_sequential.map(cost),
-        write_random: level.write_random.map(cost),
-        write_sequential: level.write_sequential.map(cost),
-        ..level.clone()
-    };
-    SimSpec { levels: spec.levels.iter().map(level).collect(), ..spec.clone() }
 }
 
 /// What a session gave: both sides' points, and how it ended.
@@ -131,7 +113,7 @@ fn a_device_does_not_differ_from_itself_and_one_slower_by_a_twentieth_is_found()
     let spec = device("nvme");
     let false_shown = shown([&spec, &spec], &works, 120.0, 50);
     assert!(false_shown <= 0.1, "{false_shown} of 50, where a twentieth is expected");
-    let slowed = slower(&spec, 1.05);
+    let slowed = spec.at_speed(1.0 / 1.05);
     let found = session([&spec, &slowed], &works, 600.0, 1).compared(&works);
     assert_eq!(found.verdict, Overall::Slower, "{found:?}");
     let ratio = found.geometric_mean.unwrap().ratio;
@@ -153,7 +135,7 @@ fn of_a_thousand_comparisons_with_itself_few_show_a_difference() {
         let spec = device(name);
         let count = works.len();
         let false_shown = shown([&spec, &spec], works, budget_s, 1000);
-        let found = shown([&spec, &slower(&spec, 1.05)], works, 600.0, 100);
+        let found = shown([&spec, &spec.at_speed(1.0 / 1.05)], works, 600.0, 100);
         println!("{name}, {count} workloads: false {false_shown}, a twentieth found {found}");
         assert!(false_shown <= 0.065, "{name}: {false_shown}");
     }

@@ -13,7 +13,7 @@ use ioscape_analysis::compare::{System, Versus, compare};
 use ioscape_analysis::model::{Sample, Training};
 use ioscape_analysis::predict::Predictor;
 use ioscape_engine::Rig;
-use ioscape_engine::sim::{Cost, Level, SimRig, SimSpec};
+use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_experiment::explore::{Earlier, Run, explore};
 use ioscape_experiment::plan::{BlendPlan, BlendSettings};
 use ioscape_model::line::FORMAT_VERSION;
@@ -103,24 +103,6 @@ fn device(name: &str) -> SimSpec {
     spec
 }
 
-/// Everything takes longer by this factor.
-fn slower(spec: &SimSpec, factor: f64) -> SimSpec {
-    let cost = |cost: Cost| Cost {
-        fixed_us: cost.fixed_us * factor,
-        bytes_per_s: cost.bytes_per_s / factor,
-    };
-    let level = |level: &Level| Level {
-        ops_per_s_max: level.ops_per_s_max.map(|most| most / factor),
-        bytes_per_s_max: level.bytes_per_s_max.map(|most| most / factor),
-        read_random: cost(level.read_random),
-        read_sequential: level.read_sequential.map(cost),
-        write_random: level.write_random.map(cost),
-        write_sequential: level.write_sequential.map(cost),
-        ..level.clone()
-    };
-    SimSpec { levels: spec.levels.iter().map(level).collect(), ..spec.clone() }
-}
-
 /// The word for a comparison of two runs, and what stands behind it.
 fn said(versus: &Versus) -> String {
     let sum = |of: &Option<ioscape_model::OverallRatio>| {
@@ -148,7 +130,7 @@ fn said(versus: &Versus) -> String {
 #[test]
 fn a_system_does_not_differ_from_itself_and_a_slower_one_is_found() {
     let spec = device("nvme");
-    let (slower, runs) = (slower(&spec, HANDICAP), 4);
+    let (slower, runs) = (spec.at_speed(1.0 / HANDICAP), 4);
     let plain: Vec<Mapped> = (0..runs).map(|seed| Mapped::run(&spec, seed)).collect();
     let handicapped: Vec<Mapped> = (50..52).map(|seed| Mapped::run(&slower, seed)).collect();
     let (mut different, mut compared) = (0, 0);
@@ -191,7 +173,7 @@ fn the_rates_that_are_promised() {
                     let run = |spec: &SimSpec, part: u64| Mapped::run(spec, 3 * index + part);
                     let baseline = run(spec, 0);
                     let again = run(spec, 1).against(&baseline);
-                    let slowed = run(&slower(spec, HANDICAP), 2).against(&baseline);
+                    let slowed = run(&spec.at_speed(1.0 / HANDICAP), 2).against(&baseline);
                     if again.verdict != Overall::NoDifferenceShown {
                         different.fetch_add(1, Ordering::Relaxed);
                         println!("{index} {} with itself: {}", spec.name, said(&again));

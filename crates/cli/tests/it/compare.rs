@@ -2,14 +2,15 @@
 
 use std::sync::LazyLock;
 
-use ioscape_engine::sim::{Cost, Level, SimSpec};
+use ioscape_engine::sim::SimSpec;
 
 use crate::workdir::Workdir;
 
 /// What the runs wrote: name and text. They are made once, for all tests.
 static RECORDS: LazyLock<Vec<(&str, Vec<u8>)>> = LazyLock::new(|| {
     let work = Workdir::new();
-    std::fs::write(work.path("slow.toml"), slow(1.5).to_toml()).unwrap();
+    let slow = SimSpec::preset("nvme").unwrap().at_speed(1.0 / 1.5);
+    std::fs::write(work.path("slow.toml"), slow.to_toml()).unwrap();
     let runs = [
         ("sim:nvme", "one.jsonl", "1"),
         ("sim:nvme", "again.jsonl", "2"),
@@ -22,25 +23,6 @@ static RECORDS: LazyLock<Vec<(&str, Vec<u8>)>> = LazyLock::new(|| {
     };
     runs.into_iter().map(record).collect()
 });
-
-/// `sim:nvme`, where everything takes longer by this factor.
-fn slow(factor: f64) -> SimSpec {
-    let spec = SimSpec::preset("nvme").unwrap();
-    let cost = |cost: Cost| Cost {
-        fixed_us: cost.fixed_us * factor,
-        bytes_per_s: cost.bytes_per_s / factor,
-    };
-    let slowed = |level: &Level| Level {
-        ops_per_s_max: level.ops_per_s_max.map(|most| most / factor),
-        bytes_per_s_max: level.bytes_per_s_max.map(|most| most / factor),
-        read_random: cost(level.read_random),
-        read_sequential: level.read_sequential.map(cost),
-        write_random: level.write_random.map(cost),
-        write_sequential: level.write_sequential.map(cost),
-        ..level.clone()
-    };
-    SimSpec { levels: spec.levels.iter().map(slowed).collect(), ..spec }
-}
 
 /// A directory with all of the records.
 fn records() -> Workdir {

@@ -166,8 +166,9 @@ fn text(kind: Failure, size: u64) -> String {
 }
 
 impl SimSpec {
-    /// The same at this speed.
-    pub(super) fn at_speed(&self, speed: f64) -> Self {
+    /// The same at this speed: at a half everything takes twice as long.
+    #[must_use]
+    pub fn at_speed(&self, speed: f64) -> Self {
         let slower = |cost: Cost| Cost {
             fixed_us: cost.fixed_us / speed,
             bytes_per_s: cost.bytes_per_s * speed,
