@@ -229,47 +229,22 @@ fn repeatability(strata: &[Stratum]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ioscape_model::{Classes, Spent};
+    use crate::visit::visit;
 
     /// A visit to the workload with `unique_mib`, that gave so many MB/s.
     fn point(unique_mib: u64, megabytes_per_s: f64) -> Point {
-        let value = megabytes_per_s * 1e6;
+        let mean = megabytes_per_s * 1e6;
+        let work =
+            Workload { unique_bytes: unique_mib << 20, read_frac: 1.0, ..Workload::default() };
         Point {
-            workload: Workload {
-                unique_bytes: unique_mib << 20,
-                read_frac: 1.0,
-                ..Workload::default()
-            },
-            round: 0,
             role: Role::Calibration,
-            engine: "test".into(),
-            seed: 0,
-            started_s: 0.0,
-            throughput_bytes_per_s: Interval { mean: value, low: 0.99 * value, high: 1.01 * value },
-            durable_bytes_per_s: None,
-            ops_per_s: value / 16384.0,
+            throughput_bytes_per_s: Interval { mean, low: 0.99 * mean, high: 1.01 * mean },
             response_time_s: ResponseTime {
-                mean: 16384.0 / value,
+                mean: 16384.0 / mean,
                 max: 1.0 / megabytes_per_s,
                 ..ResponseTime::default()
             },
-            latency_s: None,
-            classes: Classes::default(),
-            failed: vec![],
-            verified_bytes: None,
-            hit_fraction: None,
-            resident_bytes: None,
-            read_amplification: None,
-            write_absorbed_fraction: None,
-            dirty_bytes: None,
-            writeback_bytes: None,
-            cpu_s_per_op: None,
-            steady: true,
-            windows: 20,
-            windows_cut: 0,
-            elapsed_s: 3.0,
-            spent_s: Spent::default(),
-            warnings: Vec::new(),
+            ..visit(work, mean)
         }
     }
 

@@ -12,3 +12,5 @@ pub mod predict;
 pub mod region;
 pub mod slope;
 pub mod validate;
+#[cfg(test)]
+mod visit;

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use ioscape_model::units::{GIB, KIB, MIB};
 use ioscape_model::{
     Border, BorderUniqueBytes, Curve, Estimate, Finding, Host, Interval, Point, Region,
-    RegionUniqueBytes, ResponseTime, Target, Workload,
+    RegionUniqueBytes, ResponseTime, Role, Target, Workload,
 };
 
 use super::family::{Effect, effect, place, ratio, size};
 use super::{Evidence, findings};
+use crate::visit::visit;
 
 /// Everything a finding can look at, owned.
 struct World {
@@ -84,7 +85,7 @@ impl World {
     /// Says of every visit to write-only workloads what share of the pages was dirty already.
     fn with_redirtied(mut self, fraction: f64) -> Self {
         let writes = self.estimates.iter().filter(|x| x.workload.read_frac <= 0.0);
-        self.points = writes.map(|x| visit(&x.workload, fraction)).collect();
+        self.points = writes.map(|x| absorbing(&x.workload, fraction)).collect();
         self
     }
 }
@@ -147,16 +148,12 @@ fn estimate(work: &Workload, bytes_per_s: f64) -> Estimate {
     }
 }
 
-fn visit(work: &Workload, write_absorbed_fraction: f64) -> Point {
-    let point = serde_json::json!({
-        "workload": work, "round": 0, "role": "write_border", "engine": "sim", "seed": 1,
-        "started_s": 0.0, "throughput_bytes_per_s": Interval::exact(1.0), "ops_per_s": 1.0,
-        "response_time_s": ResponseTime::default(), "classes": ioscape_model::Classes::default(),
-        "write_absorbed_fraction": write_absorbed_fraction, "steady": true, "windows": 20,
-        "windows_cut": 0, "elapsed_s": 1.0, "spent_s": ioscape_model::Spent::default(),
-        "warnings": [],
-    });
-    serde_json::from_value(point).unwrap()
+fn absorbing(work: &Workload, write_absorbed_fraction: f64) -> Point {
+    Point {
+        role: Role::WriteBorder,
+        write_absorbed_fraction: Some(write_absorbed_fraction),
+        ..visit(work.clone(), 1.0)
+    }
 }
 
 /// 200 MB/s on the storage, reads 40 times and writes 20 times as fast in the cache.

@@ -1,44 +1,17 @@
 //! Scores of numbers made by hand.
 
 use ioscape_model::units::MIB;
-use ioscape_model::{BorderUniqueBytes, Classes, Curve, Interval, ResponseTime, Spent};
+use ioscape_model::{BorderUniqueBytes, Curve};
 
 use super::*;
+use crate::visit;
 
 fn work(unique_mib: u64) -> Workload {
     Workload { unique_bytes: unique_mib * MIB, ..Workload::default() }
 }
 
 fn visit(unique_mib: u64, role: Role, throughput: f64) -> Point {
-    Point {
-        workload: work(unique_mib),
-        round: 0,
-        role,
-        engine: "hand".to_owned(),
-        seed: 0,
-        started_s: 0.0,
-        throughput_bytes_per_s: Interval::exact(throughput),
-        durable_bytes_per_s: None,
-        ops_per_s: 0.0,
-        response_time_s: ResponseTime::default(),
-        latency_s: None,
-        classes: Classes::default(),
-        failed: vec![],
-        verified_bytes: None,
-        hit_fraction: None,
-        resident_bytes: None,
-        read_amplification: None,
-        write_absorbed_fraction: None,
-        dirty_bytes: None,
-        writeback_bytes: None,
-        cpu_s_per_op: None,
-        steady: true,
-        windows: 1,
-        windows_cut: 0,
-        elapsed_s: 1.0,
-        spent_s: Spent::default(),
-        warnings: Vec::new(),
-    }
+    Point { role, ..visit::visit(work(unique_mib), throughput) }
 }
 
 fn border(onset_mib: f64, capacity_mib: f64) -> Border {

@@ -1,9 +1,10 @@
-use ioscape_model::{Classes, Interval, ResponseTime, Role, Spent, Verdict};
+use ioscape_model::{Interval, Verdict};
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::*;
+use crate::visit::visit;
 
 fn work(index: u64) -> Workload {
     Workload { unique_bytes: (index + 1) << 26, ..Workload::default() }
@@ -11,35 +12,8 @@ fn work(index: u64) -> Workload {
 
 fn point(work: Workload, round: u32, ln_throughput: f64) -> Point {
     let mean = ln_throughput.exp();
-    Point {
-        failed: vec![],
-        verified_bytes: None,
-        workload: work,
-        round,
-        role: Role::Measure,
-        engine: "test".into(),
-        seed: 0,
-        started_s: 0.0,
-        throughput_bytes_per_s: Interval { mean, low: 0.98 * mean, high: 1.02 * mean },
-        durable_bytes_per_s: None,
-        ops_per_s: mean / 16384.0,
-        response_time_s: ResponseTime::default(),
-        latency_s: None,
-        classes: Classes::default(),
-        hit_fraction: None,
-        resident_bytes: None,
-        read_amplification: None,
-        write_absorbed_fraction: None,
-        dirty_bytes: None,
-        writeback_bytes: None,
-        cpu_s_per_op: None,
-        steady: true,
-        windows: 20,
-        windows_cut: 0,
-        elapsed_s: 3.0,
-        spent_s: Spent::default(),
-        warnings: vec![],
-    }
+    let throughput_bytes_per_s = Interval { mean, low: 0.98 * mean, high: 1.02 * mean };
+    Point { round, throughput_bytes_per_s, ..visit(work, mean) }
 }
 
 /// What one session may look like.
