@@ -103,7 +103,7 @@ fn a_run_killed_at_random_instants_keeps_every_point_it_wrote() {
     for seed in 1..=kills() as u64 {
         let work = Workdir::new();
         let seed = seed.to_string();
-        let begin = ["run", "sim:nvme", "--seed", &seed, "--budget", "30m", "--out", "r.jsonl"];
+        let begin = ["run", "sim:nvme", "--seed", &seed, "--budget", "10m", "--out", "r.jsonl"];
         let begin = [&begin[..], &["--report", "none", "--quiet"]].concat();
         left = left.saturating_sub(killed_again_and_again(&work, &begin, left, 150));
         if record(&work.path("r.jsonl")).end.is_none() {

@@ -12,6 +12,7 @@ mod interrupted;
 mod live;
 mod lost;
 mod manual;
+mod maps;
 mod measure;
 mod notebook;
 mod predict;

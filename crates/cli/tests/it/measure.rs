@@ -27,19 +27,8 @@ fn an_estimate_has_the_fields_that_scripts_read() {
 #[test]
 fn a_real_file_is_measured_and_removed() {
     let work = Workdir::alone();
-    let json = work.json(&[
-        "measure",
-        "target",
-        "--unique-bytes",
-        "8M",
-        "--read-frac",
-        "1",
-        "--rounds",
-        "1",
-        "--json",
-        "--out",
-        "m.jsonl",
-    ]);
+    let json =
+        work.visit(&["target", "--unique-bytes", "8M", "--read-frac", "1", "--out", "m.jsonl"]);
     assert!(json["ops_per_s"]["mean"].as_f64().unwrap() > 100.0);
     let point = &record(&work.path("m.jsonl")).points[0];
     // Counted truth: a file of this size, just written, is all in the page cache.
@@ -56,8 +45,7 @@ fn a_real_file_is_measured_and_removed() {
 #[test]
 fn the_null_engine_measures_the_harness_alone() {
     let work = Workdir::alone();
-    let arguments = ["measure", "target", "--engine", "null", "--rounds", "1", "--out", "m.jsonl"];
-    work.stdout(&arguments);
+    work.visit(&["target", "--engine", "null", "--out", "m.jsonl"]);
     let point = &record(&work.path("m.jsonl")).points[0];
     assert_eq!(point.engine, "null");
     // Far more than any storage serves, however busy the machine is.

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::workdir::{Workdir, record};
+use crate::maps::{self, HDD};
+use crate::workdir::record;
 
 /// All code of the notebook, cell after cell.
 fn code() -> String {
@@ -34,9 +35,7 @@ fn the_notebook_reads_a_record_and_draws_its_landscape() {
         eprintln!("SKIPPED: the notebook was not run: no Python with pandas and matplotlib");
         return;
     };
-    let work = Workdir::new();
-    let run = ["run", "sim:hdd", "--seed", "1", "--budget", "5m", "--out", "r.jsonl"];
-    work.stdout(&[&run[..], &["--report", "none", "--quiet"]].concat());
+    let work = maps::beside(&HDD);
     let mut command = Command::new(python);
     command.current_dir(work.path(".")).env("MPLBACKEND", "Agg").env("RECORD", "r.jsonl");
     let output = command.args(["-c", &code()]).output().unwrap();

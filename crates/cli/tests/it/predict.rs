@@ -1,27 +1,9 @@
 //! What workloads that were not measured would get.
 
-use std::sync::OnceLock;
-
 use serde_json::Value;
 
+use crate::maps::{self, HDD, NVME};
 use crate::workdir::Workdir;
-
-/// A directory with the record of a run on a simulated device.
-fn with_record(target: &str) -> Workdir {
-    let work = Workdir::new();
-    let arguments = ["run", target, "--out", "r.jsonl", "--seed", "7", "--report", "none"];
-    work.stdout(&[&arguments[..], &["--quiet"]].concat());
-    work
-}
-
-/// The same for the hard disk, whose run is made once for all tests.
-fn with_disk_record() -> Workdir {
-    static RECORD: OnceLock<Vec<u8>> = OnceLock::new();
-    let read = || std::fs::read(with_record("sim:hdd").path("r.jsonl")).unwrap();
-    let work = Workdir::new();
-    std::fs::write(work.path("r.jsonl"), RECORD.get_or_init(read)).unwrap();
-    work
-}
 
 fn predictions(work: &Workdir, arguments: &[&str]) -> Vec<Value> {
     let json = work.json(&[&["predict", "r.jsonl", "--json"], arguments].concat());
@@ -48,7 +30,7 @@ fn width(prediction: &Value) -> f64 {
 
 #[test]
 fn answers_come_in_the_order_asked_and_are_whole() {
-    let work = with_record("sim:nvme");
+    let work = maps::beside(&NVME);
     let mix = "[zebra]\nunique_bytes = \"300MiB\"\n[ant]\nread_frac = 1\nsize_mean = 65536\n";
     std::fs::write(work.path("mix.toml"), mix).unwrap();
     let typed = "unique_bytes=6GiB,read_frac=0.9";
@@ -78,7 +60,7 @@ fn answers_come_in_the_order_asked_and_are_whole() {
 
 #[test]
 fn without_a_workload_all_names_are_answered() {
-    let work = with_disk_record();
+    let work = maps::beside(&HDD);
     let names: Vec<String> = predictions(&work, &[])
         .iter()
         .map(|prediction| prediction["name"].as_str().unwrap().to_owned())
@@ -88,7 +70,7 @@ fn without_a_workload_all_names_are_answered() {
 
 #[test]
 fn flags_go_before_keys_in_every_workload_and_alone_are_one() {
-    let work = with_disk_record();
+    let work = maps::beside(&HDD);
     let both = predictions(&work, &["-w", "mail", "-w", "desktop", "--process-num", "2"]);
     assert!(both.iter().all(|p| p["workload"]["process_num"] == 2));
     assert_ne!(both[0]["workload"]["unique_bytes"], both[1]["workload"]["unique_bytes"]);
@@ -99,7 +81,7 @@ fn flags_go_before_keys_in_every_workload_and_alone_are_one() {
 
 #[test]
 fn out_of_range_is_an_answer_with_a_wider_interval() {
-    let work = with_disk_record();
+    let work = maps::beside(&HDD);
     let inside = "unique_bytes=1GiB,read_frac=1,seq_frac=0";
     let answers = predictions(
         &work,
@@ -124,7 +106,7 @@ fn out_of_range_is_an_answer_with_a_wider_interval() {
 
 #[test]
 fn a_larger_cache_makes_what_did_not_fit_faster_and_changes_nothing_else() {
-    let work = with_disk_record();
+    let work = maps::beside(&HDD);
     // The device has 512 MiB of page cache.
     let small = "unique_bytes=64MiB,read_frac=1,seq_frac=0";
     let large = "unique_bytes=900MiB,read_frac=1,seq_frac=0";
@@ -145,7 +127,7 @@ fn a_larger_cache_makes_what_did_not_fit_faster_and_changes_nothing_else() {
 
 #[test]
 fn people_get_a_table_of_eighty_columns_and_each_doubt_once() {
-    let work = with_disk_record();
+    let work = maps::beside(&HDD);
     let text = work.stdout(&[
         "predict",
         "r.jsonl",
@@ -167,7 +149,7 @@ fn people_get_a_table_of_eighty_columns_and_each_doubt_once() {
 
 #[test]
 fn what_cannot_be_predicted_is_refused_in_one_line() {
-    let work = with_disk_record();
+    let work = maps::beside(&HDD);
     work.stdout(&["measure", "sim:hdd", "--out", "m.jsonl", "--rounds", "1"]);
     std::fs::write(work.path("text"), "hello\n").unwrap();
     std::fs::write(work.path("bad.toml"), "[one]\nread_frac = 2\n").unwrap();

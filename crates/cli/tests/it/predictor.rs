@@ -8,6 +8,7 @@ use ioscape_model::Workload;
 use ioscape_model::units::{GIB, KIB, MIB};
 use serde_json::Value;
 
+use crate::maps::{self, HDD, NVME};
 use crate::workdir::Workdir;
 
 const BROWSERS: [&str; 4] =
@@ -153,11 +154,9 @@ fn hold(ours: &Value, theirs: &Value, work: &Workload) -> f64 {
     worst
 }
 
-fn check(target: &str, arguments: &[&str]) {
+fn check(map: &[u8]) {
     let Some(browser) = browser() else { return };
-    let work = Workdir::new();
-    let run = ["run", target, "--out", "r.jsonl", "--seed", "7", "--report", "none", "--quiet"];
-    work.stdout(&[&run[..], arguments].concat());
+    let work = maps::beside(map);
     let asked = workloads();
     let literals: Vec<String> = asked.iter().map(Workload::literal).collect();
     let flags = literals.iter().flat_map(|literal| ["-w", literal.as_str()]);
@@ -177,7 +176,7 @@ fn check(target: &str, arguments: &[&str]) {
     assert_eq!(page["slid"], serde_json::json!(["0.25", "0.25"]));
     assert_eq!(page["labels"].as_array().unwrap().len(), 5, "{}", page["labels"]);
     commands_say_the_same(&work, &page, &expected);
-    writeln!(std::io::stderr(), "{target}: at most {worst:.1e} apart").ok();
+    writeln!(std::io::stderr(), "the page and the command line: at most {worst:.1e} apart").ok();
 }
 
 /// The command that the page offers gives what the page shows.
@@ -201,10 +200,10 @@ fn commands_say_the_same(work: &Workdir, page: &Value, expected: &Value) {
 
 #[test]
 fn the_page_predicts_what_the_command_line_does_on_a_device_without_borders() {
-    check("sim:nvme", &["--budget", "10m"]);
+    check(&NVME);
 }
 
 #[test]
 fn the_page_predicts_what_the_command_line_does_on_a_disk_with_borders() {
-    check("sim:hdd", &[]);
+    check(&HDD);
 }

@@ -7,13 +7,8 @@ use ioscape_model::{EndReason, Method, Role};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::maps::{self, HDD};
 use crate::workdir::{Workdir, record};
-
-/// Maps a simulated device.
-fn mapped(work: &Workdir, device: &str) {
-    let run = ["run", device, "--out", "r.jsonl", "--report", "none", "--seed", "3", "--quiet"];
-    work.stdout(&run);
-}
 
 fn error_of(json: &Value, model: &str, figure: &str) -> f64 {
     json["models"][model][figure].as_f64().unwrap()
@@ -21,8 +16,7 @@ fn error_of(json: &Value, model: &str, figure: &str) -> f64 {
 
 #[test]
 fn a_simulated_device_is_validated_from_end_to_end() {
-    let work = Workdir::new();
-    mapped(&work, "sim:hdd");
+    let work = maps::beside(&HDD);
     let before = std::fs::read(work.path("r.jsonl")).unwrap();
     let json = work.json(&[
         "validate",
@@ -73,7 +67,9 @@ fn a_simulated_device_is_validated_from_end_to_end() {
 #[test]
 fn the_same_seed_gives_the_same_validation_and_the_terminal_says_it() {
     let work = Workdir::new();
-    mapped(&work, "sim:sparcstation-1plus");
+    let device = "sim:sparcstation-1plus";
+    let run = ["run", device, "--out", "r.jsonl", "--report", "none", "--seed", "3", "--quiet"];
+    work.stdout(&run);
     let validate = |out: &str, seed: &str| {
         work.stdout(&[
             "validate",
@@ -102,8 +98,7 @@ fn the_same_seed_gives_the_same_validation_and_the_terminal_says_it() {
 
 #[test]
 fn a_tolerance_that_is_missed_is_exit_code_1() {
-    let work = Workdir::new();
-    mapped(&work, "sim:hdd");
+    let work = maps::beside(&HDD);
     let run = |tolerance: &str, out: &str| {
         work.output(&[
             "validate",
@@ -129,8 +124,7 @@ fn a_tolerance_that_is_missed_is_exit_code_1() {
 
 #[test]
 fn what_is_no_map_or_exists_already_is_refused() {
-    let work = Workdir::new();
-    mapped(&work, "sim:hdd");
+    let work = maps::beside(&HDD);
     work.stdout(&["measure", "sim:hdd", "--rounds", "1", "--out", "m.jsonl"]);
     let validate =
         ["validate", "r.jsonl", "--workloads", "2", "--out", "v.jsonl", "--report", "none", "-q"];
@@ -156,9 +150,8 @@ fn what_is_no_map_or_exists_already_is_refused() {
 /// for small files only, so that validating it takes seconds; `change` makes it another system's.
 fn claimed(work: &Workdir, name: &str, change: impl Fn(&mut Value)) {
     if !work.path("m.jsonl").exists() {
-        mapped(work, "sim:hdd");
-        let measure = ["measure", "target", "--unique-bytes", "8M", "--rounds", "1"];
-        work.stdout(&[&measure[..], &["--out", "m.jsonl"]].concat());
+        std::fs::write(work.path("r.jsonl"), &*HDD).unwrap();
+        work.visit(&["target", "--unique-bytes", "8M", "--out", "m.jsonl"]);
     }
     let text = |name: &str| std::fs::read_to_string(work.path(name)).unwrap();
     let header =

@@ -60,6 +60,17 @@ impl Workdir {
         serde_json::from_str(&self.stdout(arguments)).unwrap()
     }
 
+    /// One visit that `ioscape measure` makes, where its precision does not matter: on a busy
+    /// machine 5 % take half a minute, or are not reached at all.
+    pub(crate) fn visit(&self, arguments: &[&str]) -> serde_json::Value {
+        let brief = ["--rounds", "1", "--precision", "50%", "--json", "--quiet"];
+        let output = self.output(&[&["measure"], arguments, &brief].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        // Even that may be missed, which is exit code 1.
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {stderr}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
     /// Runs it, expects this exit code and one line on stderr, and gives that line.
     pub(crate) fn refusal(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);

@@ -316,8 +316,7 @@ fn a_device_is_measured_by_reading_and_nothing_on_it_changes() {
     let before = checksum(Path::new(&device.path));
     let reads = "unique_bytes=16MiB,read_frac=1,process_num=2";
     for flags in [[].as_slice(), &["--read-only"]] {
-        let arguments = ["measure", &device.path, "-w", reads, "--rounds", "1", "--json"];
-        let estimate = work.json(&[&arguments, flags].concat());
+        let estimate = work.visit(&[&[device.path.as_str(), "-w", reads], flags].concat());
         assert!(estimate["throughput_bytes_per_s"]["mean"].as_f64().unwrap() > 0.0, "{estimate}");
         assert!(estimate["warnings"].to_string().contains("read_only"), "{estimate}");
     }
@@ -333,8 +332,7 @@ fn a_device_that_nobody_needs_is_overwritten_when_its_path_is_typed_twice() {
     let mixed = "unique_bytes=16MiB,read_frac=0.5";
     for _again in 0..2 {
         // The second time on what the first one left.
-        let arguments = ["measure", &device.path, "--destroy", &device.path, "-w", mixed];
-        let estimate = work.json(&[&arguments[..], &["--rounds", "1", "--json"]].concat());
+        let estimate = work.visit(&[&device.path, "--destroy", &device.path, "-w", mixed]);
         assert!(estimate["throughput_bytes_per_s"]["mean"].as_f64().unwrap() > 0.0, "{estimate}");
     }
     assert_ne!(checksum(Path::new(&device.path)), before, "it was written");
