@@ -47,6 +47,15 @@ pub fn cost_s(clock: &Clock) -> Option<f64> {
     least_s.is_finite().then_some(least_s)
 }
 
+/// Of an engine that makes no request: on a busy machine its time is not the least that was
+/// measured, and still nothing else's.
+pub(crate) fn all_there_is() -> Warning {
+    let text = "the null engine makes no request: the result is what the tool itself costs";
+    let remedy =
+        "leave --engine null out to measure storage; read results as short as this with care";
+    Warning::new(Code::HarnessCost, text, remedy)
+}
+
 /// Says so where requests are so short that the harness is part of the result.
 pub(crate) fn doubt(cost_s: Option<f64>, response_mean_s: f64) -> Option<Warning> {
     let cost_s = cost_s.filter(|cost_s| *cost_s > SHARE_MAX * response_mean_s)?;
