@@ -160,13 +160,11 @@ impl Progress {
         self.visit_s() + LAYOUT_SLOWER * missing / rate
     }
 
-    /// What the next visit may take, seconds.
+    /// What the next visit may take, seconds. A visit during which we stood still says nothing of it.
     fn visit_s(&self) -> f64 {
         let recent = &self.points[self.points.len().saturating_sub(VISITS_RECENT)..];
-        if recent.is_empty() {
-            return VISIT_S;
-        }
-        recent.iter().map(|point| point.elapsed_s).fold(0.0, f64::max)
+        let ours = recent.iter().filter(|point| !stood_still(point));
+        ours.map(|point| point.elapsed_s).reduce(f64::max).unwrap_or(VISIT_S)
     }
 }
 
@@ -312,18 +310,31 @@ fn canary_rules() -> Rules {
 fn keep(run: &mut Run<'_>, progress: &mut Progress, point: Point) -> Result<(), JournalError> {
     (run.journal)(&Line::Point(point.clone()))?;
     (run.on_event)(Event::Point(&point));
-    let running_s = point.spent_s.settling + point.spent_s.measuring + point.spent_s.sync;
-    if running_s > STALL_S && point.workload.read_frac < 1.0 {
-        let text = format!(
-            "a visit that writes took {running_s:.0} s where a few were planned: {}",
-            point.workload
-        );
-        let remedy = "if writers stall in reclaim, set dirty limits that suit the memory limit \
-                      (--dirty-limit)";
-        note(run, progress, Warning::new(Code::WriteStall, text, remedy))?;
+    if let Some(warning) = stalled(&point) {
+        note(run, progress, warning)?;
     }
     progress.points.push(point);
     Ok(())
+}
+
+/// Whether writers seem to have been held up, and not we.
+fn stalled(point: &Point) -> Option<Warning> {
+    let running_s = point.spent_s.settling + point.spent_s.measuring + point.spent_s.sync;
+    if running_s <= STALL_S || point.workload.read_frac >= 1.0 || stood_still(point) {
+        return None;
+    }
+    let text = format!(
+        "a visit that writes took {running_s:.0} s where a few were planned: {}",
+        point.workload
+    );
+    let remedy =
+        "if writers stall in reclaim, set dirty limits that suit the memory limit (--dirty-limit)";
+    Some(Warning::new(Code::WriteStall, text, remedy))
+}
+
+/// Whether this process, or the whole machine, stood still during the visit.
+fn stood_still(point: &Point) -> bool {
+    point.warnings.iter().any(|warning| warning.code == Code::ClockJump)
 }
 
 /// Enters a doubt about the run, once for each code.
@@ -381,4 +392,27 @@ pub(crate) fn canary_drift(points: &[Point]) -> Option<Warning> {
     let remedy = "something else used the machine, or its clock speed changed: run again when it \
                   is quiet, or give the run a longer --budget";
     Some(Warning::new(Code::Drift, text, remedy).with_severity(Severity::Warning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::formula;
+
+    #[test]
+    fn a_visit_in_which_we_stood_still_is_no_stall_of_the_writers_and_foretells_nothing() {
+        let workload = Workload { read_frac: 0.0, ..Workload::default() };
+        let visit = Visit { workload, role: Role::Family, round: 0 };
+        let mut point = formula::point(&visit, 1e9);
+        point.spent_s.settling = 24.0;
+        point.elapsed_s = 25.0;
+        let next_s = |point: &Point| {
+            Progress::after(Earlier { points: vec![point.clone()], ..Earlier::default() }).visit_s()
+        };
+        assert_eq!(stalled(&point).unwrap().code, Code::WriteStall);
+        assert!(next_s(&point) > 24.0);
+        point.warnings.push(Warning::new(Code::ClockJump, "stopped".to_owned(), "measure again"));
+        assert_eq!(stalled(&point), None);
+        assert!(next_s(&point) < 3.0);
+    }
 }

@@ -119,6 +119,8 @@ pub fn measure(
 /// The raw windows of a visit, and the same as a series of bytes over seconds.
 #[derive(Clone, Debug, Default)]
 struct Taken {
+    /// How long each window was to be, seconds.
+    asked_s: f64,
     windows: Vec<Window>,
     series: Vec<Piece>,
 }
@@ -170,7 +172,7 @@ fn take_windows(
     rig: &mut dyn Rig,
     on_event: &mut dyn FnMut(Event),
 ) -> Result<Taken, Error> {
-    let mut taken = Taken::default();
+    let mut taken = Taken { asked_s: length_s, ..Taken::default() };
     let mut bytes = 0.0;
     let mut elapsed_s = 0.0;
     let mut half_width = None;

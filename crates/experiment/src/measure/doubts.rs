@@ -1,12 +1,11 @@
 //! What the windows of a visit show that its number does not: doubts that follow from the counters
 //! and from the shape of the series.
 
-use ioscape_engine::Window;
 use ioscape_model::units::{show_percent, show_rate, show_seconds, three_digits};
 use ioscape_model::{Access, Code, State, Warning, Workload};
 use ioscape_stats::Piece;
 
-/// A window this many times as long as the others, and longer by this, was not ours to end.
+/// A window this many times as long as it was to be, and longer by this, was not ours to end.
 const HELD_UP_FACTOR: f64 = 3.0;
 const HELD_UP_S: f64 = 0.25;
 /// Found in the page cache: most of it.
@@ -23,17 +22,18 @@ const APART_RATIO: f64 = 1.5;
 
 /// What was seen in a visit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shown<'a> {
-    pub(super) windows: &'a [Window],
+pub(super) struct Shown {
+    /// How long windows were to be, and the longest that was: while the workload ran in, and then.
+    pub(super) lengths_s: [(f64, f64); 2],
     pub(super) hit_fraction: Option<f64>,
     pub(super) read_amplification: Option<f64>,
 }
 
-impl Shown<'_> {
+impl Shown {
     /// All doubts that follow from it.
     pub(super) fn doubts(&self, work: &Workload, series: &[Piece]) -> Vec<Warning> {
         let all = [
-            held_up(self.windows),
+            held_up(self.lengths_s),
             not_cold(work, self.hit_fraction),
             depth_ignored(work, self.hit_fraction),
             amplified(work, self.read_amplification),
@@ -44,18 +44,16 @@ impl Shown<'_> {
 }
 
 /// A process that was stopped, or a machine that stood still: no window ends in time then.
-fn held_up(windows: &[Window]) -> Option<Warning> {
-    let mut lengths_s: Vec<f64> = windows.iter().map(|window| window.length_s).collect();
-    lengths_s.sort_by(f64::total_cmp);
-    let (usual_s, longest_s) = (*lengths_s.get(lengths_s.len() / 2)?, *lengths_s.last()?);
-    (longest_s > HELD_UP_FACTOR * usual_s + HELD_UP_S).then(|| {
-        let text = format!(
-            "a window of {} lasted {}: this process was stopped, or the whole machine stood still",
-            show_seconds(usual_s),
-            show_seconds(longest_s)
-        );
-        Warning::new(Code::ClockJump, text, "measure again while nothing stops it")
-    })
+fn held_up(lengths_s: [(f64, f64); 2]) -> Option<Warning> {
+    let (usual_s, longest_s) = lengths_s
+        .into_iter()
+        .find(|(usual_s, longest_s)| *longest_s > HELD_UP_FACTOR * usual_s + HELD_UP_S)?;
+    let text = format!(
+        "a window of {} lasted {}: this process was stopped, or the whole machine stood still",
+        show_seconds(usual_s),
+        show_seconds(longest_s)
+    );
+    Some(Warning::new(Code::ClockJump, text, "measure again while nothing stops it"))
 }
 
 /// A cold start that does not stay cold: what was read once is cached.
@@ -161,12 +159,11 @@ mod tests {
 
     #[test]
     fn a_window_that_nobody_ended_is_pointed_out() {
-        let windows = |lengths_s: &[f64]| -> Vec<Window> {
-            lengths_s.iter().map(|&length_s| Window { length_s, ..Window::default() }).collect()
-        };
-        assert_eq!(held_up(&windows(&[0.1, 0.11, 0.1, 0.4, 0.1])), None);
-        let text = held_up(&windows(&[0.1, 0.1, 2.6, 0.1, 0.1])).unwrap().text;
+        assert_eq!(held_up([(0.1, 0.5), (0.1, 0.4)]), None);
+        let text = held_up([(0.1, 0.1), (0.1, 2.6)]).unwrap().text;
         assert!(text.contains("100 ms lasted 2.60 s"), "{text}");
+        let text = held_up([(0.1, 20.1), (0.1, 0.1)]).unwrap().text;
+        assert!(text.contains("100 ms lasted 20.1 s"), "{text}");
     }
 
     #[test]

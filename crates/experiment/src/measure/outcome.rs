@@ -6,7 +6,7 @@ use ioscape_model::{
     ClassTotals, Classes, Code, Interval, Point, ResponseTime, Rules, Severity, Spent, Warning,
 };
 
-use super::settle::{Settled, growth_of_written};
+use super::settle::{Settled, growth_of_written, longest_s};
 use super::{Check, DRIFT_OF_PRECISION, Subject, Taken};
 use super::{doubts, failures};
 
@@ -52,8 +52,14 @@ impl Visit<'_> {
         warnings.extend(stolen_doubt(kept));
         warnings.extend(self.behind_schedule(&totals));
         let (hit_fraction, read_amplification) = (hit_fraction(kept), read_amplification(kept));
-        let shown =
-            doubts::Shown { windows: &self.taken.windows, hit_fraction, read_amplification };
+        let shown = doubts::Shown {
+            lengths_s: [
+                (self.rules.window_s, self.settled.longest_s),
+                (self.taken.asked_s, longest_s(&self.taken.windows)),
+            ],
+            hit_fraction,
+            read_amplification,
+        };
         warnings.extend(shown.doubts(self.subject.work, &self.taken.series[check.cut..]));
         warnings.extend(failures::doubts(&self.finished.failed, &self.taken.windows));
         warnings.extend(self.finished.warnings.iter().cloned());

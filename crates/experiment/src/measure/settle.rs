@@ -23,6 +23,8 @@ pub(super) struct Settled {
     pub(super) bytes: u64,
     /// How long it was, seconds.
     pub(super) length_s: f64,
+    /// Its longest window, seconds.
+    pub(super) longest_s: f64,
     /// Whether it ended because all was calm, not because the time was over.
     pub(super) calm: bool,
 }
@@ -39,7 +41,13 @@ pub(super) fn settle(
     let mut calm = false;
     if work.state == State::Cold {
         // The first requests are what a cold start is about.
-        return Ok(Settled { ops_per_s: f64::INFINITY, bytes: 0, length_s: 0.0, calm: true });
+        return Ok(Settled {
+            ops_per_s: f64::INFINITY,
+            bytes: 0,
+            length_s: 0.0,
+            longest_s: 0.0,
+            calm: true,
+        });
     }
     let ramp_max_s = rules.ramp_max_s.max(rules.ramp_s);
     // Half a window of tolerance, so that rounding does not add one.
@@ -60,8 +68,14 @@ pub(super) fn settle(
         ops_per_s: if length_s > 0.0 { ops as f64 / length_s } else { 0.0 },
         bytes: windows.iter().map(Window::bytes).sum(),
         length_s: elapsed_s,
+        longest_s: longest_s(&windows),
         calm,
     })
+}
+
+/// The longest window, seconds.
+pub(super) fn longest_s(windows: &[Window]) -> f64 {
+    windows.iter().map(|window| window.length_s).fold(0.0, f64::max)
 }
 
 /// Whether every worker has had its turn.

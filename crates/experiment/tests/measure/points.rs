@@ -262,3 +262,28 @@ fn the_unit_of_the_target_does_not_change_the_verdict() {
         large.throughput_bytes_per_s.relative_half_width(),
     );
 }
+
+/// Nobody ends this window for 20 s.
+fn hold_up(window: &mut Window) {
+    window.length_s = 20.0;
+}
+
+#[test]
+fn standing_still_is_pointed_out_whenever_it_begins() {
+    let law = Law { variation: 0.005, ..Law::default() };
+    let running_in: fn(&mut Window, f64) = |window, since_s| {
+        if (0.45..0.55).contains(&since_s) {
+            hold_up(window);
+        }
+    };
+    // The first window that counts leaves no time for a second one.
+    let counting: fn(&mut Window, f64) = |window, since_s| {
+        if since_s > 1.05 {
+            hold_up(window);
+        }
+    };
+    for decorate in [running_in, counting] {
+        let point = visit(&mut Stream::new(law, 1).decorated(decorate), 1.0);
+        assert!(codes(&point).contains(&Code::ClockJump), "{:?}", point.warnings);
+    }
+}
