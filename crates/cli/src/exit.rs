@@ -50,3 +50,29 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
         _ => Exit::Failed,
     }
 }
+
+/// An error and what caused it, in one line. Some errors say their cause themselves: what has been
+/// said is not said again.
+pub(crate) fn line_of(error: &anyhow::Error) -> String {
+    error.chain().skip(1).fold(error.to_string(), |line, cause| {
+        let cause = cause.to_string();
+        if line.ends_with(&cause) { line } else { format!("{line}: {cause}") }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+    use std::io::{Error, ErrorKind};
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let gone = || Error::from(ErrorKind::NotFound);
+        let says_it = ioscape_engine::Error::path("read", "large", gone());
+        let line = line_of(&anyhow::Error::from(says_it));
+        assert_eq!(line, format!("cannot read large: {}", gone()));
+        let adds_it = Err::<(), _>(gone()).context("cannot read large").unwrap_err();
+        assert_eq!(line_of(&adds_it), line);
+    }
+}

@@ -37,7 +37,7 @@ impl Interrupt {
     pub(crate) fn settle(&self, outcome: anyhow::Result<Exit>) -> anyhow::Result<Exit> {
         match (outcome, self.signal()) {
             (Err(error), Some(signal)) if error.is::<ioscape_engine::Error>() => {
-                crate::say(&format!("ioscape: {error:#}"));
+                crate::say(&format!("ioscape: {}", crate::exit::line_of(&error)));
                 Ok(Exit::Signal(signal))
             }
             (outcome, _) => outcome,

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         Command::Completions(args) => Ok(manual::completions(&args)),
     };
     let exit = outcome.unwrap_or_else(|error| {
-        say(&format!("ioscape: {error:#}"));
+        say(&format!("ioscape: {}", exit::line_of(&error)));
         exit::code_of(&error)
     });
     exit.into()
