@@ -70,6 +70,7 @@ fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Resul
     let usual = || journal::default_record("ioscape-suite", &started);
     let out = args.out.clone().unwrap_or_else(usual);
     refuse_existing(&out)?;
+    check_report(args, &out, report::Earlier::Kept)?;
     let run = RunId::random()?;
     let bench = open(&args.targets(), &args.common, &run, clock)?;
     let targets = bench.places.iter().map(|place| place.directory.describe()).collect();
@@ -103,6 +104,14 @@ fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Resul
     make(args, bench, journal, course)
 }
 
+/// A page is made of a suite only where it is asked for.
+fn check_report(args: &SuiteArgs, record: &Path, earlier: report::Earlier) -> anyhow::Result<()> {
+    match &args.report {
+        Some(asked) => report::check(Some(asked), record, earlier),
+        None => Ok(()),
+    }
+}
+
 fn go_on(
     args: &SuiteArgs,
     path: &Path,
@@ -127,6 +136,7 @@ fn go_on(
     };
     let targets: Vec<PathBuf> =
         suite.targets.iter().map(|target| PathBuf::from(&target.path)).collect();
+    check_report(args, path, report::Earlier::Replaced)?;
     let bench = open(&targets, &common, &run, clock)?;
     let mut journal = Journal::go_on(path, &record)?;
     let done = record.suite.trials.clone();
@@ -264,8 +274,8 @@ fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Re
         }
         answer(&text);
     }
-    if let Some(file) = &args.report {
-        fs::write(file, ioscape_report::suite_html(&record))
+    if let Some(file) = args.report.as_deref().and_then(|asked| report::path(Some(asked), path)) {
+        fs::write(&file, ioscape_report::suite_html(&record))
             .with_context(|| format!("cannot write the report {}", file.display()))?;
     }
     if !args.common.quiet {

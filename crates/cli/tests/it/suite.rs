@@ -150,6 +150,15 @@ fn two_targets_are_taken_in_turn_and_compared() {
     assert_eq!((score["target"].as_u64(), score["pairs"].as_u64()), (Some(1), Some(2)));
     assert!(score["ratio"]["mean"].as_f64().unwrap() > 0.0);
     assert_eq!(std::fs::read_dir(work.path("other")).unwrap().count(), 0);
+
+    arguments.truncate(arguments.len() - 2);
+    std::fs::write(work.path("mine.html"), "mine").unwrap();
+    let report = |page| [&arguments[..], &["--out", "t.jsonl", "--report", page]].concat();
+    let line = work.refusal(&report("mine.html"));
+    assert!(line.contains("mine.html exists"), "{line}");
+    assert_eq!(std::fs::read_to_string(work.path("mine.html")).unwrap(), "mine");
+    work.json(&report("none"));
+    assert!(!work.path("none").exists());
 }
 
 #[test]
