@@ -148,7 +148,10 @@ impl Worker {
                 if let Some(cpu) = cpu {
                     placement::pin_to(cpu);
                 }
-                placement::own_descriptors();
+                // A ring is closed by this thread, and must be closed for all of them then.
+                if matches!(engine, Engine::OneByOne(_)) {
+                    placement::own_descriptors();
+                }
                 drop(run.shared.gate.read());
                 let mut failing = Failing { shared: Arc::clone(&run.shared), armed: true };
                 let outcome = run.work(engine, schedule);

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -70,8 +70,20 @@ impl Mounted {
 }
 
 impl Drop for Mounted {
+    /// The kernel takes rings of io_uring apart after the process has closed them, and the files
+    /// they know stay open until then.
     fn drop(&mut self) {
-        run(Command::new("umount").arg(self.point())).ok();
+        let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev()).ok();
+        let is_mounted = || device(&self.point()) != device(self.place.path());
+        let clock = Clock::start();
+        for _ in 0..100 {
+            if !is_mounted() || run(Command::new("umount").arg(self.point())).is_ok() {
+                return;
+            }
+            clock.sleep_until(clock.now_ns() + 50_000_000);
+        }
+        run(Command::new("umount").arg("--lazy").arg(self.point())).ok();
+        assert!(std::thread::panicking(), "somebody still uses {}", self.point().display());
     }
 }
 
