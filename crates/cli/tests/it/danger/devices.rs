@@ -208,6 +208,22 @@ fn a_device_that_is_in_use_otherwise_is_left_alone() {
     }
 }
 
+/// A device that is swapped to, until this is dropped.
+struct Swap(String);
+
+impl Swap {
+    fn on(device: &str) -> Result<Self, String> {
+        run("swapon", &["--priority", "0", device])?;
+        Ok(Self(device.to_owned()))
+    }
+}
+
+impl Drop for Swap {
+    fn drop(&mut self) {
+        run("swapoff", &[&self.0]).ok();
+    }
+}
+
 #[test]
 fn swap_space_in_use_is_left_alone() {
     // The kernel may swap there at any time, for other tests too: it is given a small part, and what
@@ -217,16 +233,15 @@ fn swap_space_in_use_is_left_alone() {
     let size = SWAP_KIB.to_string();
     let make = |image: &Path| drop(run("mkswap", &[image.to_str().unwrap(), &size]));
     let Some(device) = Loop::make(&work, LENGTH, make) else { return };
-    if let Err(why) = run("swapon", &["--priority", "0", &device.path]) {
-        skipped(why);
-        return;
-    }
+    let _swap = match Swap::on(&device.path) {
+        Ok(swap) => swap,
+        Err(why) => return skipped(why),
+    };
     let beyond = || fs::read(&device.image).unwrap().split_off(SWAP_KIB * 1024);
     let before = beyond();
     let danger = device.danger("swap space in use", "swapped to");
     attack(&work, &Danger { precious: vec![], ..danger });
     assert!(before == beyond(), "swap space in use was touched");
-    run("swapoff", &[&device.path]).unwrap();
 }
 
 #[test]
