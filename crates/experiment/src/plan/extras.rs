@@ -41,14 +41,13 @@ impl Wanted<'_> {
     ) -> Option<Workload> {
         let first = 2 * FIRST_VALUES;
         let graphs = self.graphs();
-        let (graph, between) = match index.checked_sub(first) {
-            None => (Some(index), index),
-            Some(past) if past % 2 == 1 => (Some(first + past / 2), past),
-            Some(past) => (None, past / 2),
-        };
-        let work = match graph.and_then(|index| graphs.get(index)) {
+        let past = index.saturating_sub(first);
+        // Of the graphs so many were taken before, and none are left at some time.
+        let taken = (index.min(first) + past / 2).min(graphs.len());
+        let graph = graphs.get(taken).filter(|_| index < first || past % 2 == 1);
+        let work = match graph {
             Some(work) => work.clone(),
-            None => self.anywhere(between as u64, filling)?,
+            None => self.anywhere((index - taken) as u64, filling)?,
         };
         self.within(work)
     }
@@ -99,5 +98,37 @@ impl Wanted<'_> {
             work.depth = work.depth.min(most.max(1) as u32);
         }
         work.has_extras().then_some(work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use ioscape_engine::SimSpec;
+
+    use super::super::filling::Filling;
+    use super::*;
+
+    #[test]
+    fn graphs_come_in_turn_with_points_between_and_nothing_comes_twice() {
+        let ranges = SimSpec::preset("nvme").unwrap().ranges();
+        let max = ranges.unique_bytes.max as f64;
+        let points = Filling { ranges: &ranges, largest_bytes: |_| max, seed: 3 };
+        let filling = |index| Some(points.workload(index));
+        let host = Host::default();
+        let small = Workload { unique_bytes: 32 << 20, ..Workload::default() };
+        let large = Workload { unique_bytes: 8 << 30, ..Workload::default() };
+        for focals in [&[&small, &large][..], &[]] {
+            let wanted = Wanted { focals, ranges: &ranges, host: &host, seed: 3 };
+            let all: Vec<Workload> =
+                (0..120).filter_map(|index| wanted.workload(index, &filling)).collect();
+            assert!(all.len() > 110, "{}", all.len());
+            let names: BTreeSet<String> = all.iter().map(Workload::to_string).collect();
+            assert_eq!(names.len(), all.len());
+            let is_graph = |work: &Workload| work.size_mean == small.size_mean;
+            let early = if focals.is_empty() { 0 } else { 2 * FIRST_VALUES };
+            assert!(all[..early].iter().all(is_graph));
+        }
     }
 }
