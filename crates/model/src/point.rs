@@ -270,6 +270,41 @@ pub struct Point {
 }
 
 impl Point {
+    /// A steady visit of one window, of which nothing is known but what was asked for and the
+    /// throughput: what else is known goes over it.
+    pub fn bare(workload: Workload, engine: &str, throughput_bytes_per_s: Interval) -> Self {
+        let ops_per_s = throughput_bytes_per_s.mean / workload.size_mean as f64;
+        Self {
+            workload,
+            round: 0,
+            role: Role::Measure,
+            engine: engine.to_owned(),
+            seed: 0,
+            started_s: 0.0,
+            throughput_bytes_per_s,
+            durable_bytes_per_s: None,
+            ops_per_s,
+            response_time_s: ResponseTime::default(),
+            latency_s: None,
+            classes: Classes::default(),
+            failed: Vec::new(),
+            verified_bytes: None,
+            hit_fraction: None,
+            resident_bytes: None,
+            read_amplification: None,
+            write_absorbed_fraction: None,
+            dirty_bytes: None,
+            writeback_bytes: None,
+            cpu_s_per_op: None,
+            steady: true,
+            windows: 1,
+            windows_cut: 0,
+            elapsed_s: 1.0,
+            spent_s: Spent::default(),
+            warnings: Vec::new(),
+        }
+    }
+
     /// Absorbed throughput, bytes per second.
     pub fn throughput(&self) -> f64 {
         self.throughput_bytes_per_s.mean

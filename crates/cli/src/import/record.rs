@@ -7,7 +7,7 @@ use ioscape_analysis::estimate;
 use ioscape_model::line::FORMAT_VERSION;
 use ioscape_model::{
     Code, End, EndReason, Header, Hints, Host, Limits, Line, Map, Method, Point, Range, Ranges,
-    Role, Rules, Severity, Spent, Target, Tool, Warning, Workload,
+    Rules, Severity, Spent, Target, Tool, Warning, Workload,
 };
 
 use super::fio::{Measured, Results};
@@ -122,33 +122,19 @@ fn point(measured: &Measured, version: &str, round: u32, started_s: f64) -> Poin
     let spent_s =
         Spent { settling: measured.ramp_s, measuring: figures.runtime_s, ..Spent::default() };
     Point {
-        workload: measured.work.clone(),
         round,
-        role: Role::Measure,
-        engine: measured.engine.clone(),
         seed: measured.seed,
         started_s,
-        throughput_bytes_per_s: figures.throughput_bytes_per_s,
-        durable_bytes_per_s: None,
         ops_per_s: figures.ops_per_s,
         response_time_s: figures.response_time_s,
-        latency_s: None,
         classes: measured.classes,
-        failed: vec![],
-        verified_bytes: None,
-        hit_fraction: None,
-        resident_bytes: None,
-        read_amplification: None,
-        write_absorbed_fraction: None,
-        dirty_bytes: None,
-        writeback_bytes: None,
         cpu_s_per_op: measured.cpu_s_per_op,
         steady: measured.steady,
         windows: figures.windows,
-        windows_cut: 0,
         elapsed_s: spent_s.total(),
         spent_s,
         warnings: doubts(measured, version),
+        ..Point::bare(measured.work.clone(), &measured.engine, figures.throughput_bytes_per_s)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A formula in place of a disk: drives a plan to its end with made-up points.
 
-use ioscape_model::{Interval, Point, ResponseTime, Role, Spent, Workload};
+use ioscape_model::{Interval, Point, Role, Workload};
 use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -29,36 +29,9 @@ pub(crate) fn drive(
 
 /// A point of which only the workload and the throughput are real.
 pub(crate) fn point(visit: &Visit, throughput_bytes_per_s: f64) -> Point {
-    let ops_per_s = throughput_bytes_per_s / visit.workload.size_mean as f64;
-    Point {
-        workload: visit.workload.clone(),
-        round: visit.round,
-        role: visit.role,
-        engine: "formula".to_owned(),
-        seed: 0,
-        started_s: 0.0,
-        throughput_bytes_per_s: Interval::exact(throughput_bytes_per_s),
-        durable_bytes_per_s: None,
-        ops_per_s,
-        response_time_s: ResponseTime::default(),
-        latency_s: None,
-        classes: ioscape_model::Classes::default(),
-        failed: vec![],
-        verified_bytes: None,
-        hit_fraction: None,
-        resident_bytes: None,
-        read_amplification: None,
-        write_absorbed_fraction: None,
-        dirty_bytes: None,
-        writeback_bytes: None,
-        cpu_s_per_op: None,
-        steady: true,
-        windows: 1,
-        windows_cut: 0,
-        elapsed_s: 1.0,
-        spent_s: Spent::default(),
-        warnings: Vec::new(),
-    }
+    let throughput = Interval::exact(throughput_bytes_per_s);
+    let bare = Point::bare(visit.workload.clone(), "formula", throughput);
+    Point { round: visit.round, role: visit.role, ..bare }
 }
 
 /// A point that has nothing to do with the plan.

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use ioscape_model::line::Forecast;
 use ioscape_model::units::{GIB, KIB, MIB};
 use ioscape_model::{
-    Border, BorderUniqueBytes, Classes, Code, Curve, End, EndReason, Estimate, Finding, Header,
-    Host, Interval, Map, Method, Point, Ranges, Record, Region, RegionUniqueBytes, ResponseTime,
-    Role, Rules, Severity, Spent, Target, Tool, Warning, Workload,
+    Border, BorderUniqueBytes, Code, Curve, End, EndReason, Estimate, Finding, Header, Host,
+    Interval, Map, Method, Point, Ranges, Record, Region, RegionUniqueBytes, ResponseTime, Role,
+    Rules, Severity, Spent, Target, Tool, Warning, Workload,
 };
 
 const WRITE_CACHE: f64 = 61.0 * MIB as f64;
@@ -267,16 +267,13 @@ fn visit(record: &mut Record, work: Workload, role: Role, round: u32, noise: &mu
         sync: if work.read_frac < 1.0 { 0.05 } else { 0.0 },
     };
     let steady = record.points.len() % 41 != 40;
+    let throughput = Interval { mean: rate, low: rate * 0.98, high: rate * 1.02 };
     record.points.push(Point {
-        workload: work,
         round,
         role,
-        engine: "psync".into(),
         seed: 42 + record.points.len() as u64,
         started_s,
-        throughput_bytes_per_s: Interval { mean: rate, low: rate * 0.98, high: rate * 1.02 },
         durable_bytes_per_s: Some(rate * 0.9),
-        ops_per_s: rate / 16_384.0,
         response_time_s: ResponseTime {
             mean: mean_s,
             p50: mean_s * 0.7,
@@ -285,23 +282,13 @@ fn visit(record: &mut Record, work: Workload, role: Role, round: u32, noise: &mu
             p999: mean_s * 20.0,
             max: mean_s * 300.0,
         },
-        latency_s: None,
-        classes: Classes::default(),
-        failed: vec![],
-        verified_bytes: None,
         hit_fraction: Some(hit),
-        resident_bytes: None,
-        read_amplification: None,
-        write_absorbed_fraction: None,
-        dirty_bytes: None,
-        writeback_bytes: None,
-        cpu_s_per_op: None,
         steady,
         windows: 15,
-        windows_cut: 0,
         elapsed_s: spent_s.total() + 0.02,
         spent_s,
         warnings: if steady { vec![] } else { vec![not_steady()] },
+        ..Point::bare(work, "psync", throughput)
     });
 }
 
