@@ -59,7 +59,14 @@ impl MemoryLimit {
             refused(bytes, &format!("{what} {}: {error}", child.display()))
         };
         let _turn = take_turn(&group.path);
-        fs::create_dir(&child).map_err(|error| failed("cannot make", &error))?;
+        fs::create_dir(&child).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Refused(format!(
+                "--memory-limit {bytes}: {} is there from before, with processes in it: end those \
+                 that its cgroup.procs lists, and try again",
+                child.display()
+            )),
+            _ => failed("cannot make", &error),
+        })?;
         // From here on, dropping it undoes what was done.
         let mut limit = Self {
             version: group.version,
@@ -195,6 +202,21 @@ mod tests {
         let run = RunId::random().unwrap();
         let answer = MemoryLimit::enter(LIMIT_MIN_BYTES - 1, &run);
         assert!(matches!(answer, Err(Error::Refused(reason)) if reason.contains("32 MiB")));
+    }
+
+    #[test]
+    fn a_group_that_is_still_there_is_named_and_not_a_matter_of_rights() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().to_owned();
+        let run = RunId::random().unwrap();
+        fs::create_dir(path.join(run.group_name())).unwrap();
+        let group = Group { version: Version::One, path: path.clone(), top: path };
+        let Err(Error::Refused(reason)) = MemoryLimit::enter_below(&group, 1 << 30, &run) else {
+            panic!("a group that was there");
+        };
+        assert!(reason.contains(&run.group_name()) && reason.contains("cgroup.procs"), "{reason}");
+        assert!(!reason.contains("root"), "{reason}");
+        assert!(group.path.join(run.group_name()).is_dir());
     }
 
     #[test]
