@@ -16,8 +16,7 @@ const Predictor = (() => {
   const sum = (values) => values.reduce((total, value) => total + value, 0);
 
   const PAGE_BYTES = 4096;
-  const RESOURCE_NORM = 8;
-  const COMMON = 23;
+  const COMMON = 24;
   const PER_CACHE = 5;
   const PARTS = ["copy_reads", "copy_writes", "reads", "writes"];
 
@@ -38,11 +37,11 @@ const Predictor = (() => {
     }).filter(([, here]) => here > 0);
   }
 
-  function norm(one, other) {
+  function norm(exponent, one, other) {
     const largest = max(one, other);
     if (largest <= 0) return 0;
-    const power = (x) => (x / largest) ** RESOURCE_NORM;
-    return largest * (power(one) + power(other)) ** (1 / RESOURCE_NORM);
+    const power = (x) => (x / largest) ** exponent;
+    return largest * (power(one) + power(other)) ** (1 / exponent);
   }
 
   class Law {
@@ -66,6 +65,7 @@ const Predictor = (() => {
       this.short_run_cost = exp(at[20]);
       this.run_exponent = exp(at[21]);
       this.overwrite_exponent = exp(at[22]);
+      this.sharing = exp(at[23]);
       const caches = (first, count) => Array.from({ length: count }, (_, index) => cache(at.slice(COMMON + PER_CACHE * (first + index))));
       this.read_caches = caches(0, read_caches);
       this.write_caches = caches(read_caches, write_caches);
@@ -129,11 +129,11 @@ const Predictor = (() => {
       const beyond = times.reads / this.read_parallel + times.writes / this.write_parallel;
       const reads = times.reads / max(times.reads + times.writes, 2.2250738585072014e-308);
       const device = beyond * (1 + 4 * this.interference * reads * (1 - reads));
-      const busiest = norm(copy / this.processors, device);
-      const alone = this.soft_max(wait, busiest);
+      const alone = this.soft_max(wait, device);
       const power = this.queueing;
-      const queue = (process_num ** power - 1) * (busiest / alone) ** power;
-      return alone * (1 + queue) ** (1 / power);
+      const queue = (process_num ** power - 1) * (device / alone) ** power;
+      const queued = alone * (1 + queue) ** (1 / power);
+      return norm(this.sharing, queued, process_num * copy / this.processors);
     }
 
     soft_max(wait, busiest) {

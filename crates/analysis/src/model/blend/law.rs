@@ -9,8 +9,9 @@
 //! reads  = r Σ_p P(p) Σ_level P(level | p) (pieces · A + s/B)         beyond the cache C
 //! writes = (1 − r) Σ_p P(p) Σ_level P(level | p) (A + s/B)            beyond the dirty limit D
 //! W = copy + reads + ω writes                                         what a process waits for
-//! D = norm₈(copy/P, (reads/m_r + writes/m_w) (1 + 4φρ(1 − ρ)))        the busiest resource
-//! T = (softmax(W, D)ᵏ + (Nᵏ − 1) Dᵏ)^(1/k),  X = N / T                requests per second
+//! D = (reads/m_r + writes/m_w) (1 + 4φρ(1 − ρ))                       what storage spends
+//! T = normₚ((softmax(W, D)ᵏ + (Nᵏ − 1) Dᵏ)^(1/k), N copy/P)           the processors are shared
+//! X = N / T                                                           requests per second
 //! ```
 //!
 //! Uniform access to `U` bytes finds a cache of `C` bytes holding the right ones with probability
@@ -18,7 +19,8 @@
 //! power `γ`, where its run is long (`q` to a high power); in a short run it costs almost what one
 //! somewhere else does, for read-ahead has not found its stride. Write-back runs beside the
 //! writer, so only the part `ω` of it is waited for as long as the storage keeps up. With `k = 1`, `T` is the balanced-job bound of a closed network
-//! (Zahorjan et al. 1982); with a large `k`, its asymptotes: `max(W, N D)`.
+//! (Zahorjan et al. 1982); with a large `k`, its asymptotes: `max(W, N D)`. Processors are shared in
+//! slices of time, which is no queue: the larger of both counts, with a corner of its own.
 //!
 //! With `Q` requests in flight per process `N Q` of them queue for the storage, while each process
 //! still copies its own one by one:
@@ -42,9 +44,9 @@ mod tests;
 /// Requests are cut and cached in pages.
 const PAGE_BYTES: f64 = 4096.0;
 /// Exponent of the norm over resources: nearly the largest.
-const RESOURCE_NORM: i32 = 8;
+const RESOURCE_NORM: f64 = 8.0;
 /// Parameters of the law that do not belong to a cache.
-pub(super) const COMMON: usize = 23;
+pub(super) const COMMON: usize = 24;
 /// Where some of them stand.
 pub(super) const PROCESSOR_CACHE: usize = 8;
 pub(super) const WRITE_WAITED: usize = 14;
@@ -138,6 +140,7 @@ pub(super) struct Law {
     short_run_cost: f64,
     run_exponent: f64,
     overwrite_exponent: f64,
+    sharing: f64,
     read_caches: Vec<Cache>,
     write_caches: Vec<Cache>,
     /// What requests in flight and fdatasyncs change.
@@ -240,6 +243,7 @@ impl Law {
             short_run_cost: at[20].exp(),
             run_exponent: at[21].exp(),
             overwrite_exponent: at[22].exp(),
+            sharing: at[23].exp(),
             read_caches: (0..shape.read_caches)
                 .map(|index| Cache::of(&at[shape.read_cache(index)..]))
                 .collect(),
@@ -414,11 +418,14 @@ impl Law {
         // One request at a time never gets to the limits but is in the law already.
         let limited = if times.synced > 0.0 { 1.0 } else { 1.0 - 1.0 / depth };
         let limit = limited * norm(limits_s[0], limits_s[1]);
-        let busiest = norm(copy / self.processors, norm(device, limit));
+        let busiest = norm(device, limit);
         let alone = self.soft_max(wait, busiest);
         let power = self.queueing;
-        let queue = ((process_num * depth).powf(power) - 1.0) * (busiest / alone).powf(power);
-        alone * (1.0 + queue).powf(1.0 / power)
+        let at_a_time = process_num * depth;
+        let queue = (at_a_time.powf(power) - 1.0) * (busiest / alone).powf(power);
+        let queued = alone * (1.0 + queue).powf(1.0 / power);
+        // Processors are shared in slices of time: nobody waits for one as long as there is one.
+        norm_of(self.sharing, queued, at_a_time * copy / self.processors)
     }
 
     /// The larger of what is waited for and what the busiest resource needs, with a soft corner.
@@ -523,10 +530,15 @@ fn held(bytes: f64, work: &Workload) -> f64 {
 }
 
 fn norm(one: f64, other: f64) -> f64 {
+    norm_of(RESOURCE_NORM, one, other)
+}
+
+/// The root of the sum of both, each to the power `exponent`.
+fn norm_of(exponent: f64, one: f64, other: f64) -> f64 {
     let largest = one.max(other);
     if largest <= 0.0 {
         return 0.0;
     }
-    let power = |x: f64| (x / largest).powi(RESOURCE_NORM);
-    largest * (power(one) + power(other)).powf(1.0 / f64::from(RESOURCE_NORM))
+    let power = |x: f64| (x / largest).powf(exponent);
+    largest * (power(one) + power(other)).powf(1.0 / exponent)
 }

@@ -41,6 +41,7 @@ const COMMON_NAMES: [&str; super::law::COMMON] = [
     "short_run_over_random",
     "run_exponent",
     "overwrite_exponent",
+    "sharing_exponent",
 ];
 
 const CACHE_NAMES: [&str; super::law::PER_CACHE] = [
@@ -185,6 +186,7 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
         known(-0.3, 0.5),
         known(6.0_f64.ln(), 0.7),
         known(0.0, 1.0),
+        known(6.0_f64.ln(), 0.8),
     ];
     for (read, sizes) in [(true, &caches.read), (false, &caches.write)] {
         for (index, size) in sizes.iter().enumerate() {

@@ -46,7 +46,7 @@ fn beyond(caches: &[&[f64]], unique: f64, power: f64, price: impl Fn(&[f64], f64
 fn times(law: &PortableLaw, work: &Workload) -> [f64; 4] {
     let at = &law.parameters;
     let (size, unique) = (work.size_mean as f64, work.unique_bytes as f64);
-    let (reads, writes) = at[23..].split_at(5 * law.read_caches);
+    let (reads, writes) = at[24..].split_at(5 * law.read_caches);
     let reads: Vec<&[f64]> = reads.chunks(5).collect();
     let writes: Vec<&[f64]> = writes.chunks(5).collect();
     assert_eq!(writes.len(), law.write_caches);
@@ -92,12 +92,15 @@ fn response_s(law: &PortableLaw, times: [f64; 4], process_num: f64) -> f64 {
     let share = reads / (reads + writes).max(f64::MIN_POSITIVE);
     let device = (reads / at[16].exp() + writes / at[17].exp())
         * (1.0 + 4.0 * at[18].exp() * share * (1.0 - share));
-    let busiest = ((copy / at[11].exp()).powi(8) + device.powi(8)).powf(0.125);
     let scale = at[15].exp() * wait;
-    let over = (busiest - wait) / scale;
+    let over = (device - wait) / scale;
     let alone = wait + scale * (over.max(0.0) + (-over.abs()).exp().ln_1p());
     let power = at[19].exp();
-    (alone.powf(power) + (process_num.powf(power) - 1.0) * busiest.powf(power)).powf(1.0 / power)
+    let queue = (process_num.powf(power) - 1.0) * device.powf(power);
+    let queued = (alone.powf(power) + queue).powf(1.0 / power);
+    let sharing = at[23].exp();
+    let shared = process_num * copy / at[11].exp();
+    (queued.powf(sharing) + shared.powf(sharing)).powf(1.0 / sharing)
 }
 
 fn ln_throughput(law: &PortableLaw, work: &Workload) -> f64 {
