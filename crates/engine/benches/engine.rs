@@ -65,9 +65,12 @@ fn clock(bencher: Bencher) {
 
 fn one_by_one(bencher: Bencher, engine: &mut dyn OneByOne, text: &str) {
     let (mut stream, mut tally) = (stream(text), Tally::new(false));
-    bencher
-        .counter(ItemsCount::new(BATCH))
-        .bench_local(|| engine.make(BATCH, &mut stream, &mut tally).unwrap());
+    bencher.counter(ItemsCount::new(BATCH)).bench_local(|| {
+        let ops: [Op; BATCH] = std::array::from_fn(|_| stream.next_op());
+        let mut times_ns = [0; BATCH];
+        engine.make(&ops, &mut times_ns, &mut tally).unwrap();
+        tally.enter_all(&ops, &times_ns);
+    });
 }
 
 fn in_flight(bencher: Bencher, engine: &mut dyn InFlight, text: &str) {

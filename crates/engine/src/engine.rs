@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::request::{Op, Stream};
+use crate::request::Op;
 use crate::tally::Tally;
 
 mod buffers;
@@ -32,14 +32,15 @@ pub enum Engine {
     InFlight(Box<dyn InFlight>),
 }
 
-/// Makes requests one after the other. Engines have the loop themselves, so that drawing a request,
-/// making it and entering it stay in the processor's registers.
+/// Makes requests one after the other. Engines have the loop themselves, and what is drawn before
+/// it and entered after it stays out of it: a request leaves little in the processor's caches.
 pub trait OneByOne: Send {
-    /// Makes `count` requests of the stream.
+    /// Makes these requests. How long each took, nanoseconds, goes into `times_ns`, which is as long
+    /// as `ops`: [`FAILED_NS`](crate::tally::FAILED_NS) for one that failed and is a result.
     ///
     /// # Errors
     /// The first request that failed in a way that is no result.
-    fn make(&mut self, count: usize, stream: &mut Stream, tally: &mut Tally) -> Result<()>;
+    fn make(&mut self, ops: &[Op], times_ns: &mut [u64], tally: &mut Tally) -> Result<()>;
 
     /// Makes one request that was to begin at its `due_ns`.
     ///

@@ -114,6 +114,11 @@ impl Stream {
         self.draws.iter().map(|draw| draw.length() as f64).sum::<f64>() / self.draws.len() as f64
     }
 
+    /// The next requests.
+    pub fn fill(&mut self, ops: &mut [Op]) {
+        ops.fill_with(|| self.next_op());
+    }
+
     /// The next request.
     #[inline]
     pub fn next_op(&mut self) -> Op {

@@ -11,6 +11,8 @@ use crate::failures::{self, Failures};
 use crate::request::Op;
 use crate::verify::Mismatch;
 
+/// In place of the time of a request that failed.
+pub const FAILED_NS: u64 = u64::MAX;
 /// Longest response time told from longer ones.
 const TIME_MAX_NS: u64 = 3600 * 1_000_000_000;
 /// Two digits: at most 1 % error, and four of them fit beside the data in a second-level cache.
@@ -175,17 +177,30 @@ impl Tally {
     /// Enters a request.
     #[inline]
     pub fn enter(&mut self, done: &Done) {
-        let time_ns = done.ended_ns.saturating_sub(done.began_ns);
-        let class = done.op.class as usize;
-        self.times.response[class].enter(time_ns);
+        self.enter_time(&done.op, done.ended_ns.saturating_sub(done.began_ns));
         if let Some(latency) = &mut self.times.latency {
             latency.enter(done.ended_ns.saturating_sub(done.op.due_ns));
         }
+    }
+
+    /// Enters the requests of a closed loop, each with its time, but those that failed.
+    pub fn enter_all(&mut self, ops: &[Op], times_ns: &[u64]) {
+        for (op, time_ns) in ops.iter().zip(times_ns) {
+            if *time_ns != FAILED_NS {
+                self.enter_time(op, *time_ns);
+            }
+        }
+    }
+
+    #[inline]
+    fn enter_time(&mut self, op: &Op, time_ns: u64) {
+        let class = op.class as usize;
+        self.times.response[class].enter(time_ns);
         let sum = &mut self.sums[class];
         sum.ops += 1;
-        sum.bytes += done.op.length;
+        sum.bytes += op.length;
         sum.time_ns += time_ns;
-        self.position = done.op.offset + done.op.length;
+        self.position = op.offset + op.length;
     }
 }
 

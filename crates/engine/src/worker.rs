@@ -212,11 +212,15 @@ impl Loop {
 
     /// One request after the other, a batch at a time.
     fn closed(&mut self, engine: &mut dyn OneByOne) -> Result<()> {
+        let (mut ops, mut times_ns) = ([NO_OP; BATCH_MAX], [0; BATCH_MAX]);
         let mut batch = 1;
         while self.is_on() {
             self.obey_marks();
             let before_ns = self.tally.time_ns();
-            engine.make(batch, &mut self.stream, &mut self.tally)?;
+            let (ops, times_ns) = (&mut ops[..batch], &mut times_ns[..batch]);
+            self.stream.fill(ops);
+            engine.make(ops, times_ns, &mut self.tally)?;
+            self.tally.enter_all(ops, times_ns);
             self.publish();
             let batch_ns = self.tally.time_ns() - before_ns;
             if batch_ns < BATCH_NS / 2 {
@@ -254,9 +258,7 @@ impl Loop {
         while self.is_on() {
             while in_flight < slots {
                 let batch = (slots - in_flight).min(BATCH_MAX);
-                for op in &mut ops[..batch] {
-                    *op = self.stream.next_op();
-                }
+                self.stream.fill(&mut ops[..batch]);
                 in_flight += submit(engine, &ops[..batch])?;
             }
             self.obey_marks();

@@ -14,8 +14,8 @@ use super::buffers::Buffers;
 use super::{Done, Duties, OneByOne, SyncDue, short};
 use crate::clock::Stopwatch;
 use crate::error::Result;
-use crate::request::{Op, Stream};
-use crate::tally::Tally;
+use crate::request::Op;
+use crate::tally::{FAILED_NS, Tally};
 use crate::verify::Ledger;
 
 /// A worker's file and buffer.
@@ -128,23 +128,22 @@ impl Psync {
 }
 
 impl OneByOne for Psync {
-    fn make(&mut self, count: usize, stream: &mut Stream, tally: &mut Tally) -> Result<()> {
+    fn make(&mut self, ops: &[Op], times_ns: &mut [u64], tally: &mut Tally) -> Result<()> {
         // The end of one request is the beginning of the next: one reading of the clock each.
         let mut began_ns = self.watch.now_ns();
-        for _ in 0..count {
-            let op = stream.next_op();
-            let mut outcome = self.transfer(&op);
+        for (op, time_ns) in ops.iter().zip(times_ns) {
+            let mut outcome = self.transfer(op);
             let ended_ns = self.watch.now_ns();
-            let mut next_ns = ended_ns;
+            *time_ns = ended_ns.saturating_sub(began_ns);
+            began_ns = ended_ns;
             if self.ledger.is_some() {
-                outcome = self.settle(&op, outcome, tally);
-                next_ns = self.watch.now_ns();
+                outcome = self.settle(op, outcome, tally);
+                began_ns = self.watch.now_ns();
             }
-            match outcome {
-                Ok(()) => tally.enter(&Done { op, began_ns, ended_ns }),
-                Err(error) => tally.fail(&op, &self.path, error)?,
+            if let Err(error) = outcome {
+                *time_ns = FAILED_NS;
+                tally.fail(op, &self.path, error)?;
             }
-            began_ns = next_ns;
         }
         Ok(())
     }
@@ -168,6 +167,7 @@ mod tests {
     use ioscape_model::Failure;
 
     use super::*;
+    use crate::request::Stream;
     use crate::rig::Class;
 
     fn engine(length: u64) -> (tempfile::TempDir, Psync) {
@@ -261,7 +261,23 @@ mod tests {
         let work = ioscape_model::Workload::parse("unique_bytes=1MiB,size_mean=4k,size_dist=fixed");
         let mut stream = Stream::new(&work.unwrap(), 0, 0, 1);
         let mut tally = Tally::new(false);
-        engine.make(23, &mut stream, &mut tally).unwrap();
+        let ops: [Op; 23] = std::array::from_fn(|_| stream.next_op());
+        let mut times_ns = [0; 23];
+        engine.make(&ops, &mut times_ns, &mut tally).unwrap();
+        tally.enter_all(&ops, &times_ns);
         assert_eq!(tally.ops(), 23);
+        assert!(times_ns.iter().all(|time_ns| *time_ns > 0));
+    }
+
+    #[test]
+    fn a_request_that_failed_leaves_no_time_among_the_others() {
+        let (_directory, mut engine) = engine(8192);
+        let op = |offset| Op { offset, length: 4096, class: Class::ReadRand, due_ns: 0 };
+        let (ops, mut times_ns) = ([op(0), op(8192), op(4096)], [0; 3]);
+        let mut tally = Tally::new(false);
+        engine.make(&ops, &mut times_ns, &mut tally).unwrap();
+        tally.enter_all(&ops, &times_ns);
+        assert_eq!((times_ns[1], tally.ops(), tally.failed_ops), (FAILED_NS, 2, 1));
+        assert!(tally.time_ns() < FAILED_NS / 2);
     }
 }

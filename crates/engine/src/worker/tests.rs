@@ -55,7 +55,7 @@ struct Remembering {
 }
 
 impl OneByOne for Remembering {
-    fn make(&mut self, _count: usize, _stream: &mut Stream, _tally: &mut Tally) -> Result<()> {
+    fn make(&mut self, _ops: &[Op], _times_ns: &mut [u64], _tally: &mut Tally) -> Result<()> {
         unreachable!("the loop is open")
     }
 
@@ -90,9 +90,9 @@ impl<E> Stalling<E> {
 }
 
 impl<E: OneByOne> OneByOne for Stalling<E> {
-    fn make(&mut self, count: usize, stream: &mut Stream, tally: &mut Tally) -> Result<()> {
+    fn make(&mut self, ops: &[Op], times_ns: &mut [u64], tally: &mut Tally) -> Result<()> {
         self.stall();
-        self.inner.make(count, stream, tally)
+        self.inner.make(ops, times_ns, tally)
     }
 
     fn make_one(&mut self, op: &Op, tally: &mut Tally) -> Result<()> {
