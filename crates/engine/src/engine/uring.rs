@@ -1,10 +1,11 @@
 //! io_uring: many requests in flight for one worker.
 //!
-//! One system call hands over what is new and waits for what is done. The file is registered, and
-//! the buffers are where the limit on locked memory allows. The ring belongs to the worker's
-//! thread: it is made disabled elsewhere, and enabled there. Completions are left to come when they
-//! come: deferred to the next wait, each wakes the waiter by itself, and at depth 32 on a virtual
-//! disk a request took 2.9 µs of processor time in place of 2.2.
+//! Each request is handed over as soon as it is drawn, so that storage has it while the next one is
+//! drawn, and waiting takes a system call of its own, where anything is to be waited for. Handed
+//! over together with the wait, a virtual disk was 11 % slower at depths 8 and 32. The file is
+//! registered, and the buffers are where the limit on locked memory allows. The ring belongs to the
+//! worker's thread: it is made disabled elsewhere, and enabled there. Completions are left to come
+//! when they come: an open loop looks for them without a system call.
 
 use std::fs::File;
 use std::io;
@@ -157,7 +158,13 @@ impl Uring {
     /// Hands over what is queued and waits as long as asked for.
     fn enter(&mut self, wait: Wait) -> io::Result<()> {
         match wait {
-            Wait::ForOne => retried(|| self.ring.submit_and_wait(1)),
+            Wait::ForOne => {
+                let is_all_over = self.ring.submission().is_empty();
+                if is_all_over && !self.ring.completion().is_empty() {
+                    return Ok(());
+                }
+                retried(|| self.ring.submit_and_wait(1))
+            }
             Wait::Until(until_ns) => {
                 let sleep_ns = until_ns.saturating_sub(self.watch.now_ns() + WAKE_EARLY_NS);
                 if sleep_ns > 0 {
@@ -258,8 +265,8 @@ impl InFlight for Uring {
             self.is_on = true;
         }
         let taken = ops.len().min(self.free.len());
-        let began_ns = self.watch.now_ns();
         for op in &ops[..taken] {
+            let began_ns = self.watch.now_ns();
             let index = self.free.pop().expect("no more is taken than slots are free");
             self.slots[usize::from(index)] = Slot {
                 op: *op,
@@ -272,6 +279,11 @@ impl InFlight for Uring {
                 self.slots[usize::from(index)].reading = ledger.begin_read(op.offset, op.length);
             }
             self.push(index);
+            // A single one goes with the wait for it: one system call less.
+            if self.slots.len() > 1 {
+                let handed_over = retried(|| self.ring.submit());
+                handed_over.map_err(|error| self.failed_as_a_whole(error))?;
+            }
         }
         Ok(taken)
     }
