@@ -38,9 +38,8 @@ const STEPS: usize = 40;
 const FLUSH_NORM: i32 = 4;
 
 /// Names of the parameters, in their order; all are fitted as logarithms.
-const NAMES: [&str; 11] = [
-    "depth_read_copy_cost",
-    "depth_write_copy_cost",
+const NAMES: [&str; 10] = [
+    "depth_copy_cost",
     "depth_read_overlap",
     "depth_write_overlap",
     "storage_requests_per_s",
@@ -52,15 +51,14 @@ const NAMES: [&str; 11] = [
     "sync_write_parallel",
 ];
 /// Where those of the fdatasync begin.
-const SYNC: usize = 6;
+const SYNC: usize = 5;
 
 /// The parameters as numbers with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Extras {
     /// What copying costs a process that keeps several requests in flight, over what it costs one
-    /// that waits for each: for reads, and for writes, which kernels hand to threads of their own
-    /// where the filesystem might wait.
-    copy_costs: [f64; 2],
+    /// that waits for each.
+    pub(super) serial: f64,
     read_overlap: f64,
     write_overlap: f64,
     storage_requests_per_s: f64,
@@ -82,16 +80,16 @@ impl Default for Extras {
 impl Extras {
     fn of(at: &[f64]) -> Self {
         Self {
-            copy_costs: [at[0].exp(), at[1].exp()],
-            read_overlap: at[2].exp(),
-            write_overlap: at[3].exp(),
-            storage_requests_per_s: at[4].exp(),
-            storage_bytes_per_s: at[5].exp(),
-            sync_s: at[6].exp(),
-            fixed_s: at[7].exp(),
-            fixed_sequential_s: at[8].exp(),
-            bytes_per_s: at[9].exp(),
-            flush_parallel: at[10].exp(),
+            serial: at[0].exp(),
+            read_overlap: at[1].exp(),
+            write_overlap: at[2].exp(),
+            storage_requests_per_s: at[3].exp(),
+            storage_bytes_per_s: at[4].exp(),
+            sync_s: at[5].exp(),
+            fixed_s: at[6].exp(),
+            fixed_sequential_s: at[7].exp(),
+            bytes_per_s: at[8].exp(),
+            flush_parallel: at[9].exp(),
         }
     }
 
@@ -99,13 +97,6 @@ impl Extras {
     #[cfg(test)]
     pub(super) fn limitless() -> Self {
         Self { storage_requests_per_s: 1e15, storage_bytes_per_s: 1e18, ..Self::default() }
-    }
-
-    /// What a process spends on copying, reads and writes, with so many in flight.
-    pub(super) fn copied_s(&self, [reads_s, writes_s]: [f64; 2], depth: f64) -> f64 {
-        let share = 1.0 - 1.0 / depth;
-        let [read_cost, write_cost] = self.copy_costs.map(|cost| cost.powf(share));
-        read_cost * reads_s + write_cost * writes_s
     }
 
     /// By how much more reads and writes storage serves at a time.
@@ -323,7 +314,6 @@ fn priors(law: &Law, training: &Training) -> Vec<Prior> {
     };
     vec![
         known(0.0, 0.5),
-        known(0.0, 0.7),
         known(0.0, 1.0),
         known(0.0, 1.0),
         known(asked.ln(), 0.5),

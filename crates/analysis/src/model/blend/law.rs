@@ -26,7 +26,7 @@
 //! still copies its own one by one:
 //!
 //! ```text
-//! T' = Q norm₈(T(N Q)/Q, Σ σ^(1 − 1/Q) copy) · T(N)/norm₈(T(N), copy)
+//! T' = Q norm₈(T(N Q)/Q, σ^(1 − 1/Q) copy) · T(N)/norm₈(T(N), copy)
 //! ```
 //!
 //! and with an fdatasync after every `F` writes none is absorbed (see `extras`).
@@ -398,8 +398,8 @@ impl Law {
         // that a corner's softness is not taken for a cost of depth.
         let copy = times.copy_reads + times.copy_writes;
         let one = self.queued_s(times, Load { depth: 1.0, ..load });
-        let copied = self.extras.copied_s([times.copy_reads, times.copy_writes], load.depth);
-        load.depth * norm(queued / load.depth, copied) * one / norm(one, copy)
+        let serial = self.extras.serial.powf(1.0 - 1.0 / load.depth);
+        load.depth * norm(queued / load.depth, serial * copy) * one / norm(one, copy)
     }
 
     /// The same as if a process copied all that it has in flight at the same time.
