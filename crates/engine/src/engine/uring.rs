@@ -1,8 +1,8 @@
 //! io_uring: many requests in flight for one worker.
 //!
-//! Each request is handed over as soon as it is drawn, so that storage has it while the next one is
-//! drawn, and waiting takes a system call of its own, where anything is to be waited for. Handed
-//! over together with the wait, a virtual disk was 11 % slower at depths 8 and 32. The file is
+//! Each request is handed over by itself, so that storage has it while the next one is made ready,
+//! and waiting takes a system call of its own, where anything is to be waited for. Handed over
+//! together with the wait, a virtual disk was 11 % slower at depths 8 and 32. The file is
 //! registered, and the buffers are where the limit on locked memory allows. The ring belongs to the
 //! worker's thread: it is made disabled elsewhere, and enabled there. Completions are left to come
 //! when they come: an open loop looks for them without a system call.
