@@ -172,7 +172,9 @@ impl Uring {
                     let until = SubmitArgs::new().timespec(&timeout);
                     retried(|| self.ring.submitter().submit_with_args(1, &until))?;
                 }
-                retried(|| self.ring.submit_and_wait(0))?;
+                if !self.ring.submission().is_empty() {
+                    retried(|| self.ring.submit())?;
+                }
                 loop {
                     if self.options.polled {
                         retried(|| self.ring.submit_and_wait(0))?;
@@ -338,7 +340,9 @@ pub fn is_available() -> bool {
     build(2, UringOptions::default()).is_ok()
 }
 
-/// The newest way that this kernel knows, disabled until the worker's thread enables it.
+/// The newest way that this kernel knows, disabled until the worker's thread enables it. Neither
+/// `COOP_TASKRUN` nor `DEFER_TASKRUN`: an open loop that looks without a system call would never
+/// see a completion.
 fn build(depth: u32, options: UringOptions) -> io::Result<IoUring> {
     let configured = |is_new: bool| {
         let mut builder = IoUring::builder();

@@ -113,6 +113,21 @@ fn a_wait_ends_at_its_time_with_nothing_done_or_before_with_something() {
 }
 
 #[test]
+fn what_follows_a_write_is_handed_over_by_a_look_that_does_not_wait() {
+    let Some(mut bench) = bench(4, 1) else { return };
+    let mut tally = Tally::new(false);
+    let ops: Vec<Op> = (0..4).map(|index| op(index, Class::WriteRand)).collect();
+    assert_eq!(bench.engine.submit(&ops).unwrap(), 4);
+    let end_ns = bench.engine.watch.now_ns() + 10_000_000_000;
+    while tally.ops() < 4 {
+        let now_ns = bench.engine.watch.now_ns();
+        assert!(now_ns < end_ns, "an fdatasync was never handed over");
+        bench.engine.reap(Wait::Until(now_ns), &mut tally).unwrap();
+    }
+    assert_eq!(bench.engine.in_flight(), 0);
+}
+
+#[test]
 fn where_io_uring_is_forbidden_the_way_out_is_named() {
     for (number, part) in [
         (libc::EPERM, "kernel.io_uring_disabled"),
