@@ -21,11 +21,13 @@ pub(crate) struct Filling<'a, Largest> {
 
 impl<Largest: Fn(u32) -> f64> Filling<'_, Largest> {
     /// Half of the fractions are at 0 or 1: the corners hold the single classes, which no point
-    /// inside shows alone.
+    /// inside shows alone. The coordinate itself says which: by the index, those at an end would
+    /// all have large data or all small, for that goes by the index's digits too.
     pub(crate) fn workload(&self, index: u64) -> Workload {
         let coordinate = |dimension| halton::coordinate(index, dimension, self.seed);
-        let snap = |value: f64, snapped: bool| {
-            if snapped { value.round() } else { (value * 1000.0).round() / 1000.0 }
+        let fraction = |dimension| {
+            let value = (2.0 * coordinate(dimension) - 0.5).clamp(0.0, 1.0);
+            (value * 1000.0).round() / 1000.0
         };
         let Ranges { unique_bytes, size_mean, process_num: nums, access, .. } = self.ranges;
         let process_num =
@@ -38,8 +40,8 @@ impl<Largest: Fn(u32) -> f64> Filling<'_, Largest> {
         Workload {
             unique_bytes: whole_blocks(unique),
             size_mean: whole_blocks(size.min(size_max)),
-            read_frac: snap(coordinate(2), index.is_multiple_of(2)),
-            seq_frac: snap(coordinate(3), (index / 2).is_multiple_of(2)),
+            read_frac: fraction(2),
+            seq_frac: fraction(3),
             process_num,
             access: *access,
             ..Workload::default()
@@ -72,5 +74,22 @@ mod tests {
         let count = |of: fn(&Workload) -> f64| works.iter().filter(|w| at_an_end(of(w))).count();
         assert!((50..60).contains(&count(|w| w.read_frac)));
         assert!((50..60).contains(&count(|w| w.seq_frac)));
+    }
+
+    #[test]
+    fn reads_writes_and_mixtures_all_come_with_little_and_with_much_data() {
+        let ranges = Ranges::usual(4);
+        for seed in 0..20 {
+            let filling = Filling { ranges: &ranges, largest_bytes: |_| 1e9, seed };
+            let mut counts = [[0; 3]; 3];
+            for work in (0..90).map(|index| filling.workload(index)) {
+                let least = ranges.unique_bytes.min as f64;
+                let share = (work.unique_bytes as f64 / least).ln() / (1e9 / least).ln();
+                let kind =
+                    if work.read_frac <= 0.0 { 0 } else { 1 + usize::from(work.read_frac >= 1.0) };
+                counts[kind][(2.99 * share) as usize] += 1;
+            }
+            assert!(counts.iter().flatten().all(|count| *count >= 4), "seed {seed}: {counts:?}");
+        }
     }
 }
