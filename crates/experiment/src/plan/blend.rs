@@ -334,7 +334,11 @@ impl BlendPlan {
         let wanted = extras::Wanted { focals: &focals, ranges, host, seed: *seed };
         let filling = |index| self.filling(*seed, index..index + 1).pop();
         let works = indices.filter_map(|index| wanted.workload(index, &filling)).collect();
-        self.possible(works).into_iter().filter(Workload::has_extras).collect()
+        let mut works = self.possible(works);
+        // What may only be read here has nothing to sync.
+        works.iter_mut().filter(|work| work.read_frac >= 1.0).for_each(|w| w.fsync_every = 0);
+        works.retain(Workload::has_extras);
+        works
     }
 
     /// The space-filling sequence, or another one like it.

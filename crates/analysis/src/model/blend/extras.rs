@@ -23,10 +23,13 @@ use ioscape_model::{Range, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
 use nalgebra::DVector;
 
-use super::HUBER;
 use super::law::Law;
 use super::residual::Residual;
+use super::{FOLDS, HUBER};
 use crate::model::{Sample, Training};
+
+#[cfg(test)]
+mod tests;
 
 /// Fewest different values of depth, or of `fsync_every`, that say something about others.
 const VALUES_MIN: usize = 2;
@@ -38,8 +41,9 @@ const STEPS: usize = 40;
 const FLUSH_NORM: i32 = 4;
 
 /// Names of the parameters, in their order; all are fitted as logarithms.
-const NAMES: [&str; 10] = [
-    "depth_copy_cost",
+const NAMES: [&str; 11] = [
+    "depth_read_copy_cost",
+    "depth_write_copy_cost",
     "depth_read_overlap",
     "depth_write_overlap",
     "storage_requests_per_s",
@@ -51,14 +55,15 @@ const NAMES: [&str; 10] = [
     "sync_write_parallel",
 ];
 /// Where those of the fdatasync begin.
-const SYNC: usize = 5;
+const SYNC: usize = 6;
 
 /// The parameters as numbers with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Extras {
     /// What copying costs a process that keeps several requests in flight, over what it costs one
-    /// that waits for each.
-    pub(super) serial: f64,
+    /// that waits for each: for reads, and for writes, which kernels hand to threads of their own
+    /// where the filesystem might wait.
+    copy_costs: [f64; 2],
     read_overlap: f64,
     write_overlap: f64,
     storage_requests_per_s: f64,
@@ -80,16 +85,16 @@ impl Default for Extras {
 impl Extras {
     fn of(at: &[f64]) -> Self {
         Self {
-            serial: at[0].exp(),
-            read_overlap: at[1].exp(),
-            write_overlap: at[2].exp(),
-            storage_requests_per_s: at[3].exp(),
-            storage_bytes_per_s: at[4].exp(),
-            sync_s: at[5].exp(),
-            fixed_s: at[6].exp(),
-            fixed_sequential_s: at[7].exp(),
-            bytes_per_s: at[8].exp(),
-            flush_parallel: at[9].exp(),
+            copy_costs: [at[0].exp(), at[1].exp()],
+            read_overlap: at[2].exp(),
+            write_overlap: at[3].exp(),
+            storage_requests_per_s: at[4].exp(),
+            storage_bytes_per_s: at[5].exp(),
+            sync_s: at[6].exp(),
+            fixed_s: at[7].exp(),
+            fixed_sequential_s: at[8].exp(),
+            bytes_per_s: at[9].exp(),
+            flush_parallel: at[10].exp(),
         }
     }
 
@@ -97,6 +102,13 @@ impl Extras {
     #[cfg(test)]
     pub(super) fn limitless() -> Self {
         Self { storage_requests_per_s: 1e15, storage_bytes_per_s: 1e18, ..Self::default() }
+    }
+
+    /// What a process spends on copying, reads and writes, with so many in flight.
+    pub(super) fn copied_s(&self, [reads_s, writes_s]: [f64; 2], depth: f64) -> f64 {
+        let share = 1.0 - 1.0 / depth;
+        let [read_cost, write_cost] = self.copy_costs.map(|cost| cost.powf(share));
+        read_cost * reads_s + write_cost * writes_s
     }
 
     /// By how much more reads and writes storage serves at a time.
@@ -187,23 +199,26 @@ impl Extension {
             return None;
         }
         let priors = priors(law, training);
+        let corrections = vec![0.0; samples.len()];
+        let mut data =
+            Data { law, priors: &priors, samples: samples.iter().collect(), corrections };
         let mut at: Vec<f64> = priors.iter().map(|prior| prior.mean).collect();
-        let mut corrections = vec![0.0; samples.len()];
         let mut misfit = MISFIT_START;
-        let mut fitted = None;
         for _ in 0..2 {
-            let fit = fit(law, samples, &corrections, (&priors, &at, misfit));
-            at.clone_from(&fit.parameters);
-            let extended = law.clone().with_extras(Extras::of(&at));
+            at = data.fit(&at, misfit).parameters;
             // What a correction weighs depends on what the extension says: it is held meanwhile.
             if let Some(residual) = residual {
+                let extended = law.clone().with_extras(Extras::of(&at));
                 let correct = |sample: &Sample| residual.correction(&extended, &sample.workload).0;
-                corrections = samples.iter().map(correct).collect();
+                data.corrections = samples.iter().map(correct).collect();
             }
-            misfit = scatter(&extended, samples, &corrections);
-            fitted = Some(fit);
+            misfit = robust_sd(data.misses(&at));
         }
-        Some(Self { fit: fitted?, misfit, coverage })
+        // Counts twice what the parameters are unsure of, for the samples left out were missed by
+        // that too: rather too wide than too narrow from so few.
+        let misfit = robust_sd(data.held_out(&at, misfit));
+        let fit = data.fit(&at, robust_sd(data.misses(&at)));
+        Some(Self { fit, misfit, coverage })
     }
 
     /// The parameters.
@@ -254,33 +269,60 @@ pub(super) fn sync_s(extras: Extras) -> f64 {
     extras.sync_s
 }
 
-fn fit(
-    law: &Law,
-    samples: &[Sample],
-    corrections: &[f64],
-    (priors, start, misfit): (&[Prior], &[f64], f64),
-) -> Fit {
-    let residuals = |at: &[f64], out: &mut Vec<f64>| {
-        let law = law.clone().with_extras(Extras::of(at));
-        for (sample, correction) in samples.iter().zip(corrections) {
-            let off = sample.ln_throughput - law.ln_throughput(&sample.workload) - correction;
-            out.push(off / sample.sd.hypot(misfit));
-        }
-    };
-    least_squares::fit(residuals, priors, start, Settings { huber: HUBER, steps_max: STEPS })
+/// What the parameters are fitted to.
+struct Data<'a> {
+    law: &'a Law,
+    priors: &'a [Prior],
+    samples: Vec<&'a Sample>,
+    /// What was learnt beside the law about each sample.
+    corrections: Vec<f64>,
 }
 
-/// Robust standard deviation of what is missed.
-fn scatter(law: &Law, samples: &[Sample], corrections: &[f64]) -> f64 {
-    let off = |(sample, correction): (&Sample, &f64)| {
-        (sample.ln_throughput - law.ln_throughput(&sample.workload) - correction).abs()
-    };
-    let mut off: Vec<f64> = samples.iter().zip(corrections).map(off).collect();
-    off.sort_by(f64::total_cmp);
-    // Parameters fit themselves to a part of what the samples are off by.
-    let free = (off.len() as f64 - NAMES.len() as f64).max(0.25 * off.len() as f64);
-    let fitted_away = (off.len() as f64 / free).sqrt();
-    (1.4826 * fitted_away * off[off.len() / 2]).clamp(MISFIT_MIN, 0.5)
+impl Data<'_> {
+    /// What the samples are missed by with these parameters, as logarithms.
+    fn misses(&self, at: &[f64]) -> Vec<f64> {
+        let law = self.law.clone().with_extras(Extras::of(at));
+        let missed = |(sample, correction): (&&Sample, &f64)| {
+            sample.ln_throughput - law.ln_throughput(&sample.workload) - correction
+        };
+        self.samples.iter().zip(&self.corrections).map(missed).collect()
+    }
+
+    fn fit(&self, start: &[f64], misfit: f64) -> Fit {
+        let residuals = |at: &[f64], out: &mut Vec<f64>| {
+            let misses = self.misses(at).into_iter().zip(&self.samples);
+            out.extend(misses.map(|(missed, sample)| missed / sample.sd.hypot(misfit)));
+        };
+        let settings = Settings { huber: HUBER, steps_max: STEPS };
+        least_squares::fit(residuals, self.priors, start, settings)
+    }
+
+    /// What each sample is missed by in a fit without it and the others of its fold: a dozen
+    /// parameters fit themselves to much of what a few dozen samples are off by.
+    fn held_out(&self, start: &[f64], misfit: f64) -> Vec<f64> {
+        let mut misses = Vec::new();
+        for fold in 0..FOLDS.min(self.samples.len()) {
+            let at = self.keeping(|index| index % FOLDS != fold).fit(start, misfit).parameters;
+            misses.extend(self.keeping(|index| index % FOLDS == fold).misses(&at));
+        }
+        misses
+    }
+
+    fn keeping(&self, is_kept: impl Fn(usize) -> bool) -> Self {
+        let kept = || (0..self.samples.len()).filter(|index| is_kept(*index));
+        Self {
+            samples: kept().map(|index| self.samples[index]).collect(),
+            corrections: kept().map(|index| self.corrections[index]).collect(),
+            ..*self
+        }
+    }
+}
+
+/// The median of the absolute misses, times 1.4826 as it is for a normal law.
+fn robust_sd(misses: Vec<f64>) -> f64 {
+    let mut misses: Vec<f64> = misses.into_iter().map(f64::abs).collect();
+    misses.sort_by(f64::total_cmp);
+    (1.4826 * misses[misses.len() / 2]).clamp(MISFIT_MIN, 0.5)
 }
 
 /// Where the parameters are expected, in the order of [`NAMES`].
@@ -314,8 +356,10 @@ fn priors(law: &Law, training: &Training) -> Vec<Prior> {
     };
     vec![
         known(0.0, 0.5),
-        known(0.0, 1.0),
-        known(0.0, 1.0),
+        // Wider: threads of the kernel may cost several times as much.
+        known(0.0, 0.7),
+        known(0.0, 0.35),
+        known(0.0, 0.35),
         known(asked.ln(), 0.5),
         known(moved.ln(), 0.5),
         known((usual_s / 2.0).ln(), 2.0),

@@ -18,15 +18,16 @@
 //! `min(1, C/U)`, whatever the replacement policy; a sequential read does so with that to the
 //! power `γ`, where its run is long (`q` to a high power); in a short run it costs almost what one
 //! somewhere else does, for read-ahead has not found its stride. Write-back runs beside the
-//! writer, so only the part `ω` of it is waited for as long as the storage keeps up. With `k = 1`, `T` is the balanced-job bound of a closed network
-//! (Zahorjan et al. 1982); with a large `k`, its asymptotes: `max(W, N D)`. Processors are shared in
-//! slices of time, which is no queue: the larger of both counts, with a corner of its own.
+//! writer, so only the part `ω` of it is waited for as long as the storage keeps up. With `k = 1`,
+//! `T` is the balanced-job bound of a closed network (Zahorjan et al. 1982); with a large `k`, its
+//! asymptotes: `max(W, N D)`. Processors are shared in slices of time, which is no queue: the larger
+//! of both counts, with a corner of its own.
 //!
 //! With `Q` requests in flight per process `N Q` of them queue for the storage, while each process
-//! still copies its own one by one:
+//! still copies its own one by one, reads and writes each at a cost σ of their own:
 //!
 //! ```text
-//! T' = Q norm₈(T(N Q)/Q, σ^(1 − 1/Q) copy) · T(N)/norm₈(T(N), copy)
+//! T' = Q norm₈(T(N Q)/Q, Σ σ^(1 − 1/Q) copy) · T(N)/norm₈(T(N), copy)
 //! ```
 //!
 //! and with an fdatasync after every `F` writes none is absorbed (see `extras`).
@@ -39,7 +40,7 @@ use ioscape_model::Workload;
 use super::extras::Extras;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 /// Requests are cut and cached in pages.
 const PAGE_BYTES: f64 = 4096.0;
@@ -398,8 +399,8 @@ impl Law {
         // that a corner's softness is not taken for a cost of depth.
         let copy = times.copy_reads + times.copy_writes;
         let one = self.queued_s(times, Load { depth: 1.0, ..load });
-        let serial = self.extras.serial.powf(1.0 - 1.0 / load.depth);
-        load.depth * norm(queued / load.depth, serial * copy) * one / norm(one, copy)
+        let copied = self.extras.copied_s([times.copy_reads, times.copy_writes], load.depth);
+        load.depth * norm(queued / load.depth, copied) * one / norm(one, copy)
     }
 
     /// The same as if a process copied all that it has in flight at the same time.

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use super::super::extras::Extras;
 use super::{CLASSES, COMMON, Cache, Law, Load, PARTS, PER_CACHE, Shape, held, shares_beyond};
 
-const SHAPE: Shape = Shape { read_caches: 2, write_caches: 1 };
+pub(in super::super) const SHAPE: Shape = Shape { read_caches: 2, write_caches: 1 };
 
-/// Parameters around ones that a machine might have, a factor of two or three either way.
-fn law() -> impl Strategy<Value = Law> {
+/// Parameters that a machine might have.
+pub(in super::super) fn usual() -> Vec<f64> {
     let common = [
         -14.0, -14.0, 0.0, 0.0, 22.0, 22.0, 0.0, 0.0, 16.0, -1.0, -1.0, 0.7, 0.1, -1.0, 0.0, -2.0,
         0.5, 0.0, -2.0, 0.7, -0.3, 1.8, 0.5, 1.8,
@@ -19,7 +19,12 @@ fn law() -> impl Strategy<Value = Law> {
     let cache = |ln_bytes: f64, ln_fixed_s: f64| [ln_bytes, ln_fixed_s, -0.5, 20.0, 0.3];
     let caches = [cache(17.0, -11.0), cache(19.0, -8.0), cache(17.5, -10.0)];
     assert_eq!(caches[0].len(), PER_CACHE);
-    let around: Vec<f64> = common.into_iter().chain(caches.into_iter().flatten()).collect();
+    common.into_iter().chain(caches.into_iter().flatten()).collect()
+}
+
+/// A factor of two or three either way.
+fn law() -> impl Strategy<Value = Law> {
+    let around = usual();
     proptest::collection::vec(-1.0..1.0_f64, around.len()).prop_map(move |by| {
         let mut at: Vec<f64> = around.iter().zip(by).map(|(x, d)| x + d).collect();
         // The second cache lies beyond the first.
