@@ -25,7 +25,7 @@ use nalgebra::DVector;
 
 use super::law::Law;
 use super::residual::Residual;
-use super::{FOLDS, HUBER};
+use super::{FOLDS, HUBER, robust_sd};
 use crate::model::{Sample, Training};
 
 #[cfg(test)]
@@ -212,12 +212,12 @@ impl Extension {
                 let correct = |sample: &Sample| residual.correction(&extended, &sample.workload).0;
                 data.corrections = samples.iter().map(correct).collect();
             }
-            misfit = robust_sd(data.misses(&at));
+            misfit = misfit_of(data.misses(&at));
         }
+        let fit = data.fit(&at, misfit);
         // Counts twice what the parameters are unsure of, for the samples left out were missed by
         // that too: rather too wide than too narrow from so few.
-        let misfit = robust_sd(data.held_out(&at, misfit));
-        let fit = data.fit(&at, robust_sd(data.misses(&at)));
+        let misfit = misfit_of(data.held_out(&at, misfit));
         Some(Self { fit, misfit, coverage })
     }
 
@@ -318,11 +318,8 @@ impl Data<'_> {
     }
 }
 
-/// The median of the absolute misses, times 1.4826 as it is for a normal law.
-fn robust_sd(misses: Vec<f64>) -> f64 {
-    let mut misses: Vec<f64> = misses.into_iter().map(f64::abs).collect();
-    misses.sort_by(f64::total_cmp);
-    (1.4826 * misses[misses.len() / 2]).clamp(MISFIT_MIN, 0.5)
+fn misfit_of(misses: Vec<f64>) -> f64 {
+    robust_sd(misses).clamp(MISFIT_MIN, 0.5)
 }
 
 /// Where the parameters are expected, in the order of [`NAMES`].
