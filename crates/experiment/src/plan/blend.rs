@@ -287,7 +287,8 @@ impl BlendPlan {
         let filling = self.filling(self.settings.seed, start..start + CALIBRATION_PER_ROUND);
         let mut filling: Vec<Visit> = filling.into_iter().map(visit(Role::Calibration)).collect();
         let others = first.len() + rest.len() + CALIBRATION_PER_ROUND as usize;
-        let first_extras = others / extras::ONE_IN;
+        let share = extras::Share::of(self.settings.ranges.access);
+        let first_extras = others / share.one_in;
         if round == 0 {
             first.shuffle(&mut rng);
             rest.append(&mut filling.split_off(first.len().div_ceil(2).min(filling.len())));
@@ -320,8 +321,8 @@ impl BlendPlan {
         first.append(&mut filling);
         let refined = self.refinements.get(round as usize - 1).into_iter().flatten();
         first.extend(refined.cloned().map(visit(Role::Refinement)));
-        let from = first_extras + (round as usize - 1) * extras::PER_ROUND;
-        let count = extras::PER_ROUND.min(first.len() / extras::ONE_IN);
+        let from = first_extras + (round as usize - 1) * share.per_round;
+        let count = share.per_round.min(first.len() / share.one_in);
         first.extend(self.extras(from..from + count).into_iter().map(visit(Role::Extra)));
         first.shuffle(&mut rng);
         first

@@ -2,15 +2,30 @@
 //! anywhere, and some steps on graphs of both through the focal vectors. A small share of the
 //! visits.
 
-use ioscape_model::{Host, Ranges, Workload};
+use ioscape_model::{Access, Host, Ranges, Workload};
 
 use super::filling::log_between;
 use super::halton;
 
-/// One visit in so many, of the others, is one of these.
-pub(super) const ONE_IN: usize = 6;
-/// And no more than so many in each round after the first.
-pub(super) const PER_ROUND: usize = 10;
+/// How many of the visits are these.
+pub(super) struct Share {
+    /// One for so many others.
+    pub(super) one_in: usize,
+    /// And no more than so many in each round after the first.
+    pub(super) per_round: usize,
+}
+
+impl Share {
+    /// With direct I/O no cache hides storage: requests in flight decide most, and the five
+    /// parameters are learnt from fewer points.
+    pub(super) fn of(access: Access) -> Self {
+        match access {
+            Access::Buffered => Self { one_in: 6, per_round: 10 },
+            Access::Direct => Self { one_in: 2, per_round: 30 },
+        }
+    }
+}
+
 /// Values on the graphs, those that say most first: how far it goes, where it bends, the rest.
 const DEPTHS: [u32; 5] = [32, 8, 2, 16, 4];
 const INTERVALS: [u32; 5] = [1, 16, 64, 4, 2];
