@@ -8,7 +8,7 @@
 //! m' = m · μ^(1 − 1/Q)                                      one μ for reads, one for writes
 //! ```
 //!
-//! but never more than so many requests and so many bytes per second. With an fdatasync after every
+//! but never more than so many requests per second, and so many bytes of reads and of writes. With an fdatasync after every
 //! `F` writes each write waits for its own way to storage, as many at a time as storage takes, and
 //! for its part of the fdatasync:
 //!
@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 
 use ioscape_model::line::ParameterValue;
-use ioscape_model::{Range, Workload};
+use ioscape_model::{Access, Range, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
 use nalgebra::DVector;
 
@@ -41,13 +41,14 @@ const STEPS: usize = 40;
 const FLUSH_NORM: i32 = 4;
 
 /// Names of the parameters, in their order; all are fitted as logarithms.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "depth_read_copy_cost",
     "depth_write_copy_cost",
     "depth_read_overlap",
     "depth_write_overlap",
     "storage_requests_per_s",
-    "storage_bytes_per_s",
+    "storage_read_bytes_per_s",
+    "storage_write_bytes_per_s",
     "sync_s",
     "sync_write_fixed_s",
     "sync_write_fixed_sequential_s",
@@ -55,7 +56,7 @@ const NAMES: [&str; 11] = [
     "sync_write_parallel",
 ];
 /// Where those of the fdatasync begin.
-const SYNC: usize = 6;
+const SYNC: usize = 7;
 
 /// The parameters as numbers with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,7 +68,7 @@ pub(super) struct Extras {
     read_overlap: f64,
     write_overlap: f64,
     storage_requests_per_s: f64,
-    storage_bytes_per_s: f64,
+    storage_bytes_per_s: [f64; 2],
     sync_s: f64,
     fixed_s: f64,
     fixed_sequential_s: f64,
@@ -89,19 +90,19 @@ impl Extras {
             read_overlap: at[2].exp(),
             write_overlap: at[3].exp(),
             storage_requests_per_s: at[4].exp(),
-            storage_bytes_per_s: at[5].exp(),
-            sync_s: at[6].exp(),
-            fixed_s: at[7].exp(),
-            fixed_sequential_s: at[8].exp(),
-            bytes_per_s: at[9].exp(),
-            flush_parallel: at[10].exp(),
+            storage_bytes_per_s: [at[5].exp(), at[6].exp()],
+            sync_s: at[7].exp(),
+            fixed_s: at[8].exp(),
+            fixed_sequential_s: at[9].exp(),
+            bytes_per_s: at[10].exp(),
+            flush_parallel: at[11].exp(),
         }
     }
 
     /// Storage that takes whatever comes.
     #[cfg(test)]
     pub(super) fn limitless() -> Self {
-        Self { storage_requests_per_s: 1e15, storage_bytes_per_s: 1e18, ..Self::default() }
+        Self { storage_requests_per_s: 1e15, storage_bytes_per_s: [1e18; 2], ..Self::default() }
     }
 
     /// What a process spends on copying, reads and writes, with so many in flight.
@@ -117,10 +118,11 @@ impl Extras {
         [self.read_overlap, self.write_overlap].map(|overlap| overlap.powf(share))
     }
 
-    /// The least that storage needs for a request of which this share, and these bytes, reach it:
-    /// by its limits on requests and on bytes, seconds.
-    pub(super) fn limits_s(&self, share: f64, bytes: f64) -> [f64; 2] {
-        [share / self.storage_requests_per_s, bytes / self.storage_bytes_per_s]
+    /// The least that storage needs for a request of which this share, and these bytes of reads and
+    /// of writes, reach it: by its limits on requests and on bytes, seconds.
+    pub(super) fn limits_s(&self, share: f64, [read, written]: [f64; 2]) -> [f64; 2] {
+        let [read_bytes_per_s, write_bytes_per_s] = self.storage_bytes_per_s;
+        [share / self.storage_requests_per_s, read / read_bytes_per_s + written / write_bytes_per_s]
     }
 
     /// What a write waits for, its part of the fdatasync included, copying apart, seconds.
@@ -351,13 +353,19 @@ fn priors(law: &Law, training: &Training) -> Vec<Prior> {
         }
         None => ([known((usual_s / 2.0).ln(), 2.0); 2], known((2.0 * size / usual_s).ln(), 2.0)),
     };
+    // Threads of the kernel may cost buffered writes several times as much. With direct I/O storage
+    // works on whole batches, and a batch costs little more than a request.
+    let (copy_sd, overlap_sd) = match training.ranges.access {
+        Access::Buffered => ([0.5, 0.7], 0.35),
+        Access::Direct => ([1.0, 1.0], 1.0),
+    };
     vec![
-        known(0.0, 0.5),
-        // Wider: threads of the kernel may cost several times as much.
-        known(0.0, 0.7),
-        known(0.0, 0.35),
-        known(0.0, 0.35),
+        known(0.0, copy_sd[0]),
+        known(0.0, copy_sd[1]),
+        known(0.0, overlap_sd),
+        known(0.0, overlap_sd),
         known(asked.ln(), 0.5),
+        known(moved.ln(), 0.5),
         known(moved.ln(), 0.5),
         known((usual_s / 2.0).ln(), 2.0),
         fixed[0],

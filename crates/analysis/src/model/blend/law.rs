@@ -170,10 +170,10 @@ pub(super) struct Times {
     pub(super) writes: f64,
     /// Writes that an fdatasync waits for, and it.
     synced: f64,
-    /// Which part of the requests reach storage, and their bytes; where requests overlap, and not
-    /// counted otherwise.
+    /// Which part of the requests reach storage, and their bytes, of reads and of writes; where
+    /// requests overlap, and not counted otherwise.
     storage_share: f64,
-    storage_bytes: f64,
+    storage_bytes: [f64; 2],
 }
 
 /// The parts that a request's time consists of.
@@ -365,14 +365,20 @@ impl Law {
             times.synced = (1.0 - work.read_frac) * self.extras.synced_s(work);
         }
         if work.has_extras() {
-            times.storage_share = self.storage_share(work);
-            times.storage_bytes = times.storage_share * work.size_mean as f64;
+            let shares = self.storage_shares(work);
+            times.storage_share = shares[0] + shares[1];
+            times.storage_bytes = shares.map(|share| share * work.size_mean as f64);
         }
         times
     }
 
     /// Which part of the requests reach storage.
     pub(super) fn storage_share(&self, work: &Workload) -> f64 {
+        self.storage_shares(work).into_iter().sum()
+    }
+
+    /// The same of reads, and of writes.
+    fn storage_shares(&self, work: &Workload) -> [f64; 2] {
         let beyond = |caches: &[Cache], power: f64| {
             let last = caches.last();
             last.map_or(0.0, |cache| 1.0 - held(cache.bytes, work).powf(power))
@@ -386,7 +392,7 @@ impl Law {
         } else {
             mixed(&self.write_caches, self.overwrite_exponent)
         };
-        work.read_frac * reads + (1.0 - work.read_frac) * writes
+        [work.read_frac * reads, (1.0 - work.read_frac) * writes]
     }
 
     /// Seconds per request of one process, queueing included.
@@ -407,6 +413,7 @@ impl Law {
     fn queued_s(&self, times: &Times, load: Load) -> f64 {
         let Load { process_num, depth } = load;
         let copy = times.copy_reads + times.copy_writes;
+        let copied = self.extras.copied_s([times.copy_reads, times.copy_writes], depth);
         let wait = copy + times.reads + self.waited * times.writes + times.synced;
         let [reads_at_once, writes_at_once] = self.extras.overlaps(depth);
         let device = times.reads / (self.read_parallel * reads_at_once)
@@ -426,7 +433,8 @@ impl Law {
         let queue = (at_a_time.powf(power) - 1.0) * (busiest / alone).powf(power);
         let queued = alone * (1.0 + queue).powf(1.0 / power);
         // Processors are shared in slices of time: nobody waits for one as long as there is one.
-        norm_of(self.sharing, queued, at_a_time * copy / self.processors)
+        // What copying costs more in flight is handing over; what it costs less is work saved.
+        norm_of(self.sharing, queued, at_a_time * copy.min(copied) / self.processors)
     }
 
     /// The larger of what is waited for and what the busiest resource needs, with a soft corner.

@@ -113,7 +113,7 @@ pub(super) fn understand(options: &Options) -> Result<Job, String> {
             align,
             depth,
             access,
-            fsync_every: given.syncs(&mut notes)?,
+            fsync_every: given.syncs(is_mixed, &mut notes)?,
             ..Workload::default()
         },
         size_mean_bytes: sizes.mean_bytes(),
@@ -304,9 +304,15 @@ impl Given<'_> {
         Ok(if direct { Access::Direct } else { Access::Buffered })
     }
 
-    fn syncs(&self, notes: &mut Vec<String>) -> Result<u32, String> {
+    fn syncs(&self, is_mixed: bool, notes: &mut Vec<String>) -> Result<u32, String> {
         let (full, data) = (self.count("fsync")?.unwrap_or(0), self.count("fdatasync")?);
         match (full, data.unwrap_or(0)) {
+            // From the last write of an interval to the next write: of 1475 writes and 10 853
+            // reads with fdatasync=1, 12 321 were followed by one.
+            (full, data) if is_mixed && full + data > 0 => {
+                Err("it reads, too, and fio calls fsync or fdatasync after reads as well"
+                    .to_owned())
+            }
             (0, data) => Ok(data),
             (full, 0) => {
                 notes.push("it calls fsync, here taken as fdatasync".to_owned());

@@ -113,6 +113,8 @@ fn what_cannot_be_told_exactly_is_left_out_with_the_reason() {
         (json!({ "rate": "10m" }), "held to a rate"),
         (json!({ "thinktime": "100" }), "pauses"),
         (json!({ "random_distribution": "zipf:1.2" }), "not uniform"),
+        (json!({ "rw": "randrw", "fdatasync": "1" }), "after reads as well"),
+        (json!({ "rw": "randrw", "fsync": "16" }), "after reads as well"),
         (json!({ "rw": "randtrim" }), "no pattern"),
         (json!({ "rw": "randread:8" }), "no pattern"),
         (json!({ "ioengine": "null" }), "ioengine=null"),
