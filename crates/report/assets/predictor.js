@@ -16,7 +16,8 @@ const Predictor = (() => {
   const sum = (values) => values.reduce((total, value) => total + value, 0);
 
   const PAGE_BYTES = 4096;
-  const COMMON = 24;
+  const COMMON = 27;
+  const RESOURCE_NORM = 8;
   const PER_CACHE = 5;
   const PARTS = ["copy_reads", "copy_writes", "reads", "writes"];
 
@@ -66,6 +67,7 @@ const Predictor = (() => {
       this.run_exponent = exp(at[21]);
       this.overwrite_exponent = exp(at[22]);
       this.sharing = exp(at[23]);
+      this.limits = { requests_per_s: exp(at[24]), bytes_per_s: [exp(at[25]), exp(at[26])] };
       const caches = (first, count) => Array.from({ length: count }, (_, index) => cache(at.slice(COMMON + PER_CACHE * (first + index))));
       this.read_caches = caches(0, read_caches);
       this.write_caches = caches(read_caches, write_caches);
@@ -119,7 +121,34 @@ const Predictor = (() => {
         copy_writes: (1 - read) * mixed((order) => this.copy_s(work, "write", order)),
         reads: read * mixed((order) => this.read_beyond_s(work, order)),
         writes: (1 - read) * mixed((order) => this.write_beyond_s(work, order)),
+        reaching: this.storage_shares(work).map((requests) => ({ requests, bytes: requests * work.size_mean })),
       };
+    }
+
+    // Which part of the requests reach storage: reads, and writes.
+    storage_shares(work) {
+      const { read_frac, seq_frac } = work;
+      const beyond = (caches, power) => (caches.length ? 1 - held(caches.at(-1).bytes, work) ** power : 0);
+      const mixed = (caches, power) => seq_frac * beyond(caches, power) + (1 - seq_frac) * beyond(caches, 1);
+      return [
+        read_frac * mixed(this.read_caches, this.sequential_exponent),
+        (1 - read_frac) * mixed(this.write_caches, this.overwrite_exponent),
+      ];
+    }
+
+    // The least that storage needs for a request of which these parts reach it.
+    least_s([read, written]) {
+      const { requests_per_s, bytes_per_s } = this.limits;
+      const moving_s = read.bytes / bytes_per_s[0] + written.bytes / bytes_per_s[1];
+      return norm(RESOURCE_NORM, (read.requests + written.requests) / requests_per_s, moving_s);
+    }
+
+    // The same times with one part so many times as long.
+    scaled(times, part, factor) {
+      const direction = PARTS.indexOf(part) - PARTS.indexOf("reads");
+      const by = ({ requests, bytes }) => ({ requests: requests * factor, bytes: bytes * factor });
+      const reaching = times.reaching.map((one, index) => (index === direction ? by(one) : one));
+      return { ...times, reaching, [part]: times[part] * factor };
     }
 
     // Seconds per request of one process, queueing included.
@@ -128,12 +157,15 @@ const Predictor = (() => {
       const wait = copy + times.reads + this.waited * times.writes;
       const beyond = times.reads / this.read_parallel + times.writes / this.write_parallel;
       const reads = times.reads / max(times.reads + times.writes, 2.2250738585072014e-308);
-      const device = beyond * (1 + 4 * this.interference * reads * (1 - reads));
-      const alone = this.soft_max(wait, device);
+      const working = beyond * (1 + 4 * this.interference * reads * (1 - reads));
+      const busiest = norm(RESOURCE_NORM, working, this.least_s(times.reaching));
+      const alone = this.soft_max(wait, busiest);
       const power = this.queueing;
-      const queue = (process_num ** power - 1) * (device / alone) ** power;
+      const queue = (process_num ** power - 1) * (busiest / alone) ** power;
       const queued = alone * (1 + queue) ** (1 / power);
-      return norm(this.sharing, queued, process_num * copy / this.processors);
+      const share_s = copy / this.processors;
+      const shared = (time_s, count) => norm(this.sharing, time_s, count * share_s);
+      return shared(queued, process_num) * alone / shared(alone, 1);
     }
 
     soft_max(wait, busiest) {
@@ -155,7 +187,7 @@ const Predictor = (() => {
       const STEP = 1e-4;
       const times = this.times(work);
       const base = log(this.response_s(times, work.process_num));
-      return PARTS.map((part) => (log(this.response_s({ ...times, [part]: times[part] * (1 + STEP) }, work.process_num)) - base) / STEP);
+      return PARTS.map((part) => (log(this.response_s(this.scaled(times, part, 1 + STEP), work.process_num)) - base) / STEP);
     }
   }
 

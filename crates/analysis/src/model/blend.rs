@@ -17,7 +17,7 @@ mod words;
 
 pub use self::extras::Coverage;
 use self::extras::Extension;
-use self::law::{Law, PROCESSOR_CACHE, READ_PARALLEL, Shape, WRITE_WAITED};
+use self::law::{COMMON, LIMITS, Law, PROCESSOR_CACHE, READ_PARALLEL, Shape, WRITE_WAITED};
 use self::residual::Residual;
 use super::{Guess, Model, Sample, Training};
 
@@ -283,6 +283,10 @@ fn starts(priors: &[Prior]) -> Vec<Vec<f64>> {
         start[index] += by;
         starts.push(start);
     }
+    // From far above a limit nobody sees it.
+    let mut limited = mean;
+    limited[LIMITS..COMMON].iter_mut().for_each(|ln| *ln -= start::BEYOND_SEEN.ln());
+    starts.push(limited);
     starts
 }
 

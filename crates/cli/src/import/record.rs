@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use ioscape_analysis::estimate;
 use ioscape_model::line::FORMAT_VERSION;
 use ioscape_model::{
-    Code, End, EndReason, Header, Hints, Host, Limits, Line, Map, Method, Point, Range, Ranges,
-    Rules, Severity, Spent, Target, Tool, Warning, Workload,
+    Access, Code, End, EndReason, Header, Hints, Host, Limits, Line, Map, Method, Point, Range,
+    Ranges, Rules, Severity, Spent, Target, Tool, Warning, Workload,
 };
 
 use super::fio::{Measured, Results};
@@ -70,6 +70,11 @@ fn header(all: &[Results], points: &[Point], tool: Tool, command_line: Vec<Strin
             unique_bytes: range(|work| work.unique_bytes),
             size_mean: range(|work| work.size_mean),
             process_num: range(|work| u64::from(work.process_num)),
+            access: if measured(all).all(|one| one.work.access == Access::Direct) {
+                Access::Direct
+            } else {
+                Access::Buffered
+            },
             ..Ranges::usual(1)
         },
         budget_s: 0.0,

@@ -286,9 +286,9 @@ impl BlendPlan {
         let start = u64::from(round) * CALIBRATION_PER_ROUND;
         let filling = self.filling(self.settings.seed, start..start + CALIBRATION_PER_ROUND);
         let mut filling: Vec<Visit> = filling.into_iter().map(visit(Role::Calibration)).collect();
-        let others = first.len() + rest.len() + CALIBRATION_PER_ROUND as usize;
-        let share = extras::Share::of(self.settings.ranges.access);
-        let first_extras = others / share.one_in;
+        let others = first.len() + rest.len() + filling.len();
+        let share = extras::Share::of(&self.settings.ranges);
+        let first_extras = others / share.others_each;
         if round == 0 {
             first.shuffle(&mut rng);
             rest.append(&mut filling.split_off(first.len().div_ceil(2).min(filling.len())));
@@ -322,7 +322,7 @@ impl BlendPlan {
         let refined = self.refinements.get(round as usize - 1).into_iter().flatten();
         first.extend(refined.cloned().map(visit(Role::Refinement)));
         let from = first_extras + (round as usize - 1) * share.per_round;
-        let count = share.per_round.min(first.len() / share.one_in);
+        let count = share.per_round.min(first.len() / share.others_each);
         first.extend(self.extras(from..from + count).into_iter().map(visit(Role::Extra)));
         first.shuffle(&mut rng);
         first

@@ -1,6 +1,6 @@
 //! Workloads with several requests in flight per process or with fdatasyncs: mostly points
-//! anywhere, and some steps on graphs of both through the focal vectors. A small share of the
-//! visits.
+//! anywhere, and some steps on graphs of both through the focal vectors. A share of the visits that
+//! leaves most to the five parameters.
 
 use ioscape_model::{Access, Host, Ranges, Workload};
 
@@ -10,18 +10,19 @@ use super::halton;
 /// How many of the visits are these.
 pub(super) struct Share {
     /// One for so many others.
-    pub(super) one_in: usize,
+    pub(super) others_each: usize,
     /// And no more than so many in each round after the first.
     pub(super) per_round: usize,
 }
 
 impl Share {
     /// With direct I/O no cache hides storage: requests in flight decide most, and the five
-    /// parameters are learnt from fewer points.
-    pub(super) fn of(access: Access) -> Self {
-        match access {
-            Access::Buffered => Self { one_in: 6, per_round: 10 },
-            Access::Direct => Self { one_in: 2, per_round: 30 },
+    /// parameters need fewer points.
+    pub(super) fn of(ranges: &Ranges) -> Self {
+        if ranges.access == Access::Direct && ranges.depth.max > 1 {
+            Self { others_each: 2, per_round: 30 }
+        } else {
+            Self { others_each: 6, per_round: 10 }
         }
     }
 }

@@ -149,7 +149,7 @@ fn held_against(device: &str, access: Access, visits: usize, seed: u64) -> (f64,
     let law = |work: &Workload| spec.expected_throughput(work);
     let training = explored(&mut blend(ranges, seed, visits), ranges, &law, (0.03, seed));
     let share = training.extras.len() as f64 / visits as f64;
-    let expected = if access == Access::Direct { 0.25..0.4 } else { 0.1..0.17 };
+    let expected = if access == Access::Direct { 0.25..=0.34 } else { 0.1..=0.17 };
     assert!(expected.contains(&share), "{device}: {share}");
     let predictor = Predictor::fit(training).unwrap();
     let mut errors = Vec::new();
@@ -169,11 +169,16 @@ fn held_against(device: &str, access: Access, visits: usize, seed: u64) -> (f64,
 #[test]
 fn requests_in_flight_and_fdatasyncs_are_predicted() {
     let (buffered, direct) = (Access::Buffered, Access::Direct);
-    for (device, access) in [("nvme", buffered), ("hdd", buffered), ("cloud-volume", direct)] {
+    for (device, access, bar) in [
+        ("nvme", buffered, 0.12),
+        ("hdd", buffered, 0.06),
+        ("nvme", direct, 0.06),
+        ("cloud-volume", direct, 0.04),
+    ] {
         let runs: [(f64, f64); 3] = [1, 2, 3].map(|seed| held_against(device, access, 240, seed));
         let mut medians = runs.map(|(median, _)| median);
         medians.sort_by(f64::total_cmp);
         let held = runs.iter().map(|(_, held)| *held).fold(1.0, f64::min);
-        assert!(medians[1] < 0.12 && held > 0.8, "{device} {access:?}: {runs:.3?}");
+        assert!(medians[1] < bar && held > 0.75, "{device} {access:?}: {runs:.3?}");
     }
 }

@@ -262,9 +262,9 @@ fn waits(job: &mut Job, work: &Workload) {
     job.option("direct", u8::from(work.access == Access::Direct));
     if work.fsync_every > 0 {
         job.option("fdatasync", work.fsync_every);
-        // After the last write of an interval, until the next write.
+        // axboe/fio#1777: after the last write of an interval, until the next write.
         if work.read_frac > 0.0 && work.read_frac < 1.0 {
-            job.differs("fio calls fdatasync after reads, too: not the same workload");
+            job.differs("fio 3.33 calls fdatasync after reads, too: not the same workload");
         }
     }
     if work.rate > 0.0 {

@@ -8,7 +8,7 @@
 //! m' = m · μ^(1 − 1/Q)                                      one μ for reads, one for writes
 //! ```
 //!
-//! but never more than so many requests per second, and so many bytes of reads and of writes. With an fdatasync after every
+//! within limits on requests and bytes per second of their own. With an fdatasync after every
 //! `F` writes each write waits for its own way to storage, as many at a time as storage takes, and
 //! for its part of the fdatasync:
 //!
@@ -23,7 +23,7 @@ use ioscape_model::{Access, Range, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
 use nalgebra::DVector;
 
-use super::law::Law;
+use super::law::{Law, Limits};
 use super::residual::Residual;
 use super::{FOLDS, HUBER, robust_sd};
 use crate::model::{Sample, Training};
@@ -46,9 +46,9 @@ const NAMES: [&str; 12] = [
     "depth_write_copy_cost",
     "depth_read_overlap",
     "depth_write_overlap",
-    "storage_requests_per_s",
-    "storage_read_bytes_per_s",
-    "storage_write_bytes_per_s",
+    "depth_requests_per_s",
+    "depth_read_bytes_per_s",
+    "depth_write_bytes_per_s",
     "sync_s",
     "sync_write_fixed_s",
     "sync_write_fixed_sequential_s",
@@ -67,8 +67,8 @@ pub(super) struct Extras {
     copy_costs: [f64; 2],
     read_overlap: f64,
     write_overlap: f64,
-    storage_requests_per_s: f64,
-    storage_bytes_per_s: [f64; 2],
+    /// With many in flight.
+    pub(super) limits: Limits,
     sync_s: f64,
     fixed_s: f64,
     fixed_sequential_s: f64,
@@ -89,8 +89,7 @@ impl Extras {
             copy_costs: [at[0].exp(), at[1].exp()],
             read_overlap: at[2].exp(),
             write_overlap: at[3].exp(),
-            storage_requests_per_s: at[4].exp(),
-            storage_bytes_per_s: [at[5].exp(), at[6].exp()],
+            limits: Limits::of(&at[4..SYNC]),
             sync_s: at[7].exp(),
             fixed_s: at[8].exp(),
             fixed_sequential_s: at[9].exp(),
@@ -102,7 +101,8 @@ impl Extras {
     /// Storage that takes whatever comes.
     #[cfg(test)]
     pub(super) fn limitless() -> Self {
-        Self { storage_requests_per_s: 1e15, storage_bytes_per_s: [1e18; 2], ..Self::default() }
+        let limits = Limits { requests_per_s: 1e15, bytes_per_s: [1e18; 2] };
+        Self { limits, ..Self::default() }
     }
 
     /// What a process spends on copying, reads and writes, with so many in flight.
@@ -112,17 +112,18 @@ impl Extras {
         read_cost * reads_s + write_cost * writes_s
     }
 
+    /// What of that the processors spend: what copying costs more in flight is handing over, what it
+    /// costs less is work saved.
+    pub(super) fn processed_s(&self, [reads_s, writes_s]: [f64; 2], depth: f64) -> f64 {
+        let share = 1.0 - 1.0 / depth;
+        let [read_cost, write_cost] = self.copy_costs.map(|cost| cost.powf(share).min(1.0));
+        read_cost * reads_s + write_cost * writes_s
+    }
+
     /// By how much more reads and writes storage serves at a time.
     pub(super) fn overlaps(&self, depth: f64) -> [f64; 2] {
         let share = 1.0 - 1.0 / depth;
         [self.read_overlap, self.write_overlap].map(|overlap| overlap.powf(share))
-    }
-
-    /// The least that storage needs for a request of which this share, and these bytes of reads and
-    /// of writes, reach it: by its limits on requests and on bytes, seconds.
-    pub(super) fn limits_s(&self, share: f64, [read, written]: [f64; 2]) -> [f64; 2] {
-        let [read_bytes_per_s, write_bytes_per_s] = self.storage_bytes_per_s;
-        [share / self.storage_requests_per_s, read / read_bytes_per_s + written / write_bytes_per_s]
     }
 
     /// What a write waits for, its part of the fdatasync included, copying apart, seconds.
@@ -339,12 +340,18 @@ fn priors(law: &Law, training: &Training) -> Vec<Prior> {
     let mut written_s: Vec<f64> = synced.map(per_write).collect();
     written_s.sort_by(f64::total_cmp);
     let usual_s = written_s.get(written_s.len() / 2).copied().unwrap_or(1e-3);
-    let reached =
-        |sample: &Sample| sample.ln_throughput.exp() * law.storage_share(&sample.workload);
     // Of all that was seen, requests of whatever kind, the most is near a limit if there is one.
-    let all = || training.samples.iter().chain(samples);
-    let moved = all().map(reached).fold(1.0, f64::max);
-    let asked = all().map(|s| reached(s) / s.workload.size_mean as f64).fold(1.0, f64::max);
+    let most = |reached: &dyn Fn(&Workload, [f64; 2]) -> f64| {
+        let of = |sample: &Sample| {
+            let work = &sample.workload;
+            sample.ln_throughput.exp() * reached(work, law.storage_shares(work))
+        };
+        training.samples.iter().chain(samples).map(of).fold(1.0, f64::max)
+    };
+    let asked = most(&|work, [read, written]| (read + written) / work.size_mean as f64);
+    let moved = [0, 1].map(|direction: usize| most(&|_, shares| shares[direction]));
+    // What did not get there either way may be as much as the other.
+    let [read, written] = moved.map(|most| if most > 1.0 { most } else { moved[0].max(moved[1]) });
     let sizes = samples.iter().map(|sample| sample.workload.size_mean as f64);
     let size = sizes.fold(0.0, f64::max).max(1.0);
     let (fixed, rate) = match law.write_costs() {
@@ -360,13 +367,14 @@ fn priors(law: &Law, training: &Training) -> Vec<Prior> {
         Access::Direct => ([1.0, 1.0], 1.0),
     };
     vec![
-        known(0.0, copy_sd[0]),
-        known(0.0, copy_sd[1]),
+        // A little below 1, where they show in what the processors spend, too.
+        known(-0.05, copy_sd[0]),
+        known(-0.05, copy_sd[1]),
         known(0.0, overlap_sd),
         known(0.0, overlap_sd),
         known(asked.ln(), 0.5),
-        known(moved.ln(), 0.5),
-        known(moved.ln(), 0.5),
+        known(read.ln(), 0.5),
+        known(written.ln(), 0.5),
         known((usual_s / 2.0).ln(), 2.0),
         fixed[0],
         fixed[1],

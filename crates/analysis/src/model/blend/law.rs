@@ -9,8 +9,9 @@
 //! reads  = r Σ_p P(p) Σ_level P(level | p) (pieces · A + s/B)         beyond the cache C
 //! writes = (1 − r) Σ_p P(p) Σ_level P(level | p) (A + s/B)            beyond the dirty limit D
 //! W = copy + reads + ω writes                                         what a process waits for
-//! D = (reads/m_r + writes/m_w) (1 + 4φρ(1 − ρ))                       what storage spends
-//! T = normₚ((softmax(W, D)ᵏ + (Nᵏ − 1) Dᵏ)^(1/k), N copy/P)           the processors are shared
+//! D = norm₈((reads/m_r + writes/m_w) (1 + 4φρ(1 − ρ)), limits)         what storage spends
+//! A = (softmax(W, D)ᵏ + (Nᵏ − 1) Dᵏ)^(1/k)                            storage is waited for
+//! T = A₁ normₚ(A, N copy/P) / normₚ(A₁, copy/P)                       the processors are shared
 //! X = N / T                                                           requests per second
 //! ```
 //!
@@ -20,11 +21,13 @@
 //! somewhere else does, for read-ahead has not found its stride. Write-back runs beside the
 //! writer, so only the part `ω` of it is waited for as long as the storage keeps up. With `k = 1`,
 //! `T` is the balanced-job bound of a closed network (Zahorjan et al. 1982); with a large `k`, its
-//! asymptotes: `max(W, N D)`. Processors are shared in slices of time, which is no queue: the larger
+//! asymptotes: `max(W, N D)`. The limits are on requests per second and on bytes, as volumes are sold
+//! by: storage that does many small requests at a time moves few large ones. Processors are shared in slices of time, which is no queue: the larger
 //! of both counts, with a corner of its own.
 //!
 //! With `Q` requests in flight per process `N Q` of them queue for the storage, while each process
-//! still copies its own one by one, reads and writes each at a cost σ of their own:
+//! still copies its own one by one, reads and writes each at a cost σ of their own (of which the
+//! processors spend no more than 1):
 //!
 //! ```text
 //! T' = Q norm₈(T(N Q)/Q, Σ σ^(1 − 1/Q) copy) · T(N)/norm₈(T(N), copy)
@@ -47,11 +50,12 @@ const PAGE_BYTES: f64 = 4096.0;
 /// Exponent of the norm over resources: nearly the largest.
 const RESOURCE_NORM: f64 = 8.0;
 /// Parameters of the law that do not belong to a cache.
-pub(super) const COMMON: usize = 24;
+pub(super) const COMMON: usize = 27;
 /// Where some of them stand.
 pub(super) const PROCESSOR_CACHE: usize = 8;
 pub(super) const WRITE_WAITED: usize = 14;
 pub(super) const READ_PARALLEL: usize = 16;
+pub(super) const LIMITS: usize = 24;
 /// Parameters of each cache.
 pub(super) const PER_CACHE: usize = 5;
 
@@ -119,6 +123,66 @@ impl Cache {
     }
 }
 
+/// The most that storage serves, whatever comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Limits {
+    pub(super) requests_per_s: f64,
+    /// Of reads, and of writes.
+    pub(super) bytes_per_s: [f64; 2],
+}
+
+impl Limits {
+    /// From their logarithms.
+    pub(super) fn of(at: &[f64]) -> Self {
+        Self { requests_per_s: at[0].exp(), bytes_per_s: [at[1].exp(), at[2].exp()] }
+    }
+
+    /// On the way to others, 0 to 1, by their logarithms.
+    fn towards(self, others: Self, share: f64) -> Self {
+        let between = |one: f64, other: f64| one.powf(1.0 - share) * other.powf(share);
+        let [[read, written], [others_read, others_written]] =
+            [self.bytes_per_s, others.bytes_per_s];
+        Self {
+            requests_per_s: between(self.requests_per_s, others.requests_per_s),
+            bytes_per_s: [between(read, others_read), between(written, others_written)],
+        }
+    }
+
+    /// The least that storage needs for a request of which these parts reach it, seconds.
+    fn least_s(&self, reaching: &[Reaching; 2]) -> f64 {
+        let [read_s, written_s] = self.moving_s(reaching);
+        let requests = reaching[0].requests + reaching[1].requests;
+        norm(requests / self.requests_per_s, read_s + written_s)
+    }
+
+    /// By the limits on bytes alone, for what is read and for what is written, seconds.
+    fn moving_s(&self, reaching: &[Reaching; 2]) -> [f64; 2] {
+        std::array::from_fn(|direction| reaching[direction].bytes / self.bytes_per_s[direction])
+    }
+
+    /// Which part of what the limits cost are reads'.
+    fn share_of_reads(&self, reaching: &[Reaching; 2]) -> f64 {
+        let moving_s = self.moving_s(reaching);
+        let spent_s = |direction: usize| {
+            moving_s[direction] + reaching[direction].requests / self.requests_per_s
+        };
+        spent_s(0) / (spent_s(0) + spent_s(1)).max(f64::MIN_POSITIVE)
+    }
+}
+
+/// What of a request reaches storage in the mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Reaching {
+    requests: f64,
+    bytes: f64,
+}
+
+impl Reaching {
+    fn scaled(self, factor: f64) -> Self {
+        Self { requests: self.requests * factor, bytes: self.bytes * factor }
+    }
+}
+
 /// The parameters of the law, as numbers with a meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Law {
@@ -142,6 +206,7 @@ pub(super) struct Law {
     run_exponent: f64,
     overwrite_exponent: f64,
     sharing: f64,
+    limits: Limits,
     read_caches: Vec<Cache>,
     write_caches: Vec<Cache>,
     /// What requests in flight and fdatasyncs change.
@@ -170,10 +235,8 @@ pub(super) struct Times {
     pub(super) writes: f64,
     /// Writes that an fdatasync waits for, and it.
     synced: f64,
-    /// Which part of the requests reach storage, and their bytes, of reads and of writes; where
-    /// requests overlap, and not counted otherwise.
-    storage_share: f64,
-    storage_bytes: [f64; 2],
+    /// What of them reaches storage, of reads and of writes.
+    reaching: [Reaching; 2],
 }
 
 /// The parts that a request's time consists of.
@@ -202,6 +265,7 @@ impl Times {
             copy_writes: self.copy_writes * by(1),
             reads: self.reads * by(2),
             writes: self.writes * by(3),
+            reaching: [self.reaching[0].scaled(by(2)), self.reaching[1].scaled(by(3))],
             ..self
         }
     }
@@ -245,6 +309,7 @@ impl Law {
             run_exponent: at[21].exp(),
             overwrite_exponent: at[22].exp(),
             sharing: at[23].exp(),
+            limits: Limits::of(&at[LIMITS..COMMON]),
             read_caches: (0..shape.read_caches)
                 .map(|index| Cache::of(&at[shape.read_cache(index)..]))
                 .collect(),
@@ -364,21 +429,14 @@ impl Law {
             times.writes = 0.0;
             times.synced = (1.0 - work.read_frac) * self.extras.synced_s(work);
         }
-        if work.has_extras() {
-            let shares = self.storage_shares(work);
-            times.storage_share = shares[0] + shares[1];
-            times.storage_bytes = shares.map(|share| share * work.size_mean as f64);
-        }
+        times.reaching = self
+            .storage_shares(work)
+            .map(|requests| Reaching { requests, bytes: requests * work.size_mean as f64 });
         times
     }
 
-    /// Which part of the requests reach storage.
-    pub(super) fn storage_share(&self, work: &Workload) -> f64 {
-        self.storage_shares(work).into_iter().sum()
-    }
-
-    /// The same of reads, and of writes.
-    fn storage_shares(&self, work: &Workload) -> [f64; 2] {
+    /// Which part of the requests reach storage: reads, and writes.
+    pub(super) fn storage_shares(&self, work: &Workload) -> [f64; 2] {
         let beyond = |caches: &[Cache], power: f64| {
             let last = caches.last();
             last.map_or(0.0, |cache| 1.0 - held(cache.bytes, work).powf(power))
@@ -413,28 +471,38 @@ impl Law {
     fn queued_s(&self, times: &Times, load: Load) -> f64 {
         let Load { process_num, depth } = load;
         let copy = times.copy_reads + times.copy_writes;
-        let copied = self.extras.copied_s([times.copy_reads, times.copy_writes], depth);
+        let processed = self.extras.processed_s([times.copy_reads, times.copy_writes], depth);
         let wait = copy + times.reads + self.waited * times.writes + times.synced;
-        let [reads_at_once, writes_at_once] = self.extras.overlaps(depth);
-        let device = times.reads / (self.read_parallel * reads_at_once)
-            + times.writes / (self.write_parallel * writes_at_once)
-            + times.synced / self.extras.flush_parallel;
-        let storage = times.reads + times.writes + times.synced;
-        let reads = times.reads / storage.max(f64::MIN_POSITIVE);
-        let device = device * (1.0 + 4.0 * self.interference * reads * (1.0 - reads));
-        let limits_s = self.extras.limits_s(times.storage_share, times.storage_bytes);
-        // One request at a time never gets to the limits but is in the law already.
-        let limited = if times.synced > 0.0 { 1.0 } else { 1.0 - 1.0 / depth };
-        let limit = limited * norm(limits_s[0], limits_s[1]);
-        let busiest = norm(device, limit);
+        let limits = self.limits(times, load);
+        let busiest = norm(self.working_s(times, depth), limits.least_s(&times.reaching));
         let alone = self.soft_max(wait, busiest);
         let power = self.queueing;
         let at_a_time = process_num * depth;
         let queue = (at_a_time.powf(power) - 1.0) * (busiest / alone).powf(power);
         let queued = alone * (1.0 + queue).powf(1.0 / power);
         // Processors are shared in slices of time: nobody waits for one as long as there is one.
-        // What copying costs more in flight is handing over; what it costs less is work saved.
-        norm_of(self.sharing, queued, at_a_time * copy.min(copied) / self.processors)
+        // Over the same for one, which has them to itself.
+        let share_s = processed / self.processors;
+        let shared = |time_s: f64, count: f64| norm_of(self.sharing, time_s, count * share_s);
+        shared(queued, at_a_time) * alone / shared(alone, 1.0)
+    }
+
+    /// What storage spends on a request as long as it keeps to its limits, seconds.
+    fn working_s(&self, times: &Times, depth: f64) -> f64 {
+        let [reads_at_once, writes_at_once] = self.extras.overlaps(depth);
+        let working = times.reads / (self.read_parallel * reads_at_once)
+            + times.writes / (self.write_parallel * writes_at_once)
+            + times.synced / self.extras.flush_parallel;
+        let storage = times.reads + times.writes + times.synced;
+        let reads = times.reads / storage.max(f64::MIN_POSITIVE);
+        working * (1.0 + 4.0 * self.interference * reads * (1.0 - reads))
+    }
+
+    /// What storage can do with so many in flight: writes that an fdatasync waits for come several at
+    /// a time at any depth.
+    fn limits(&self, times: &Times, load: Load) -> Limits {
+        let share = if times.synced > 0.0 { 1.0 } else { 1.0 - 1.0 / load.depth };
+        self.limits.towards(self.extras.limits, share)
     }
 
     /// The larger of what is waited for and what the busiest resource needs, with a soft corner.
@@ -453,18 +521,27 @@ impl Law {
     }
 
     /// Mean response times by class where one process has the system to itself, seconds. What the
-    /// storage's slowness adds beyond the wait of the requests themselves holds up writers.
+    /// storage's slowness adds beyond the wait of the requests themselves holds up writers; where it
+    /// is a limit, all that reach it.
     pub(super) fn class_times_s(&self, work: &Workload) -> [f64; CLASSES] {
-        let classes = self.classes(work);
-        let times = Times::of(&classes);
+        let times = self.times(work);
+        let load = Load { process_num: 1.0, depth: 1.0 };
         let wait = times.copy_reads + times.copy_writes + times.reads + self.waited * times.writes;
-        let held_up = self.response_s(&times, Load { process_num: 1.0, depth: 1.0 }) - wait;
-        let writes = (1.0 - work.read_frac).max(f64::MIN_POSITIVE);
-        classes.map(|class| {
+        let held_up = self.response_s(&times, load) - wait;
+        let limits = self.limits(&times, load);
+        let working_s = self.working_s(&times, load.depth);
+        let busiest_s = norm(working_s, limits.least_s(&times.reaching));
+        // How far the limits, and not the work, are what storage is busy with.
+        let limited = 1.0 - (working_s / busiest_s.max(f64::MIN_POSITIVE)).powf(RESOURCE_NORM);
+        let reads_held_up = held_up * limited * limits.share_of_reads(&times.reaching);
+        let writes_held_up = held_up - reads_held_up;
+        let per_read = reads_held_up / work.read_frac.max(f64::MIN_POSITIVE);
+        let per_write = writes_held_up / (1.0 - work.read_frac).max(f64::MIN_POSITIVE);
+        self.classes(work).map(|class| {
             let beyond = if class.is_read {
-                class.beyond
+                class.beyond + per_read
             } else {
-                self.waited * class.beyond + held_up / writes
+                self.waited * class.beyond + per_write
             };
             class.copy + beyond
         })

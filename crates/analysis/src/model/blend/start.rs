@@ -16,6 +16,10 @@ const SAME_CACHE: f64 = 1.4;
 const MOSTLY: f64 = 0.9;
 /// Clear of a border, by this factor.
 const CLEAR: f64 = 1.3;
+/// A limit that was not reached is expected at so many times the most that was seen; one that
+/// nothing came near, at so many times the highest throughput.
+pub(super) const BEYOND_SEEN: f64 = 10.0;
+const OUT_OF_REACH: f64 = 1e3;
 
 const COMMON_NAMES: [&str; super::law::COMMON] = [
     "read_fixed_s",
@@ -42,6 +46,9 @@ const COMMON_NAMES: [&str; super::law::COMMON] = [
     "run_exponent",
     "overwrite_exponent",
     "sharing_exponent",
+    "storage_requests_per_s",
+    "storage_read_bytes_per_s",
+    "storage_write_bytes_per_s",
 ];
 
 const CACHE_NAMES: [&str; super::law::PER_CACHE] = [
@@ -138,6 +145,41 @@ fn rough_cost(training: &Training, chosen: impl Fn(&Workload) -> bool) -> Option
     Some((fixed_s, median(chosen().map(rate).collect())?))
 }
 
+/// How many processors copy, of so many that the machine has; 0 where that is not known.
+fn processors(count: u32) -> Prior {
+    match count {
+        0 => Prior { mean: 2.0_f64.ln(), sd: 1.5 },
+        _ => Prior { mean: f64::from(count).ln(), sd: 0.5 },
+    }
+}
+
+/// Storage's limits on requests, bytes read and bytes written: above the most that was seen of each,
+/// where a limit changes nothing; out of reach where nothing got there.
+fn limits(training: &Training, caches: &Caches, highest: f64) -> [Prior; 3] {
+    let most = |of: &dyn Fn(&Workload, [f64; 2]) -> f64| {
+        let seen = |sample: &Sample| {
+            let work = &sample.workload;
+            let beyond = |caches: &[f64]| {
+                let bytes = caches.last().copied().unwrap_or(f64::INFINITY);
+                (1.0 - CLEAR * bytes / work.unique_bytes as f64).max(0.0)
+            };
+            let shares = [
+                work.read_frac * beyond(&caches.read),
+                (1.0 - work.read_frac) * beyond(&caches.write),
+            ];
+            sample.ln_throughput.exp() * of(work, shares)
+        };
+        training.samples.iter().map(seen).fold(0.0, f64::max)
+    };
+    let most_requests = most(&|work, [read, written]| (read + written) / work.size_mean as f64);
+    let [most_read, most_written] =
+        [0, 1].map(|direction: usize| most(&|_, shares| shares[direction]));
+    [most_requests, most_read, most_written].map(|most| {
+        let beyond = if most > 0.0 { BEYOND_SEEN * most } else { OUT_OF_REACH * highest };
+        Prior { mean: beyond.ln(), sd: 1.5 }
+    })
+}
+
 /// Where the parameters are expected, in the order of [`names`].
 pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
     let known = |mean: f64, sd: f64| Prior { mean, sd };
@@ -157,7 +199,6 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
         Some(bytes) => (known((bytes as f64).ln() - 1.0, 1.5), known(0.5_f64.ln(), 1.0)),
         None => (known((1e6_f64).ln(), 0.1), known(1e-3_f64.ln(), 0.5)),
     };
-    let processors = f64::from(host.cpus.max(1));
     let is_direct = training.ranges.access == Access::Direct;
     // Direct writes are waited for, and nothing reads ahead.
     let waited = if is_direct { known(4.0, 1.0) } else { known(0.0, 1.5) };
@@ -174,20 +215,21 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
         processor_cache,
         memory_cost,
         memory_cost,
-        known(processors.ln(), 0.5),
+        processors(host.cpus),
         known(0.1, 0.5),
         known(0.5_f64.ln(), 1.5),
         waited,
         known(0.1_f64.ln(), 0.5),
-        known(1.5_f64.ln(), 0.7),
-        known(0.0, 0.5),
+        known(1.5_f64.ln(), 1.2),
+        known(0.0, 1.0),
         known(0.05_f64.ln(), 1.0),
         known(2.0_f64.ln(), 0.6),
         known(-0.3, 0.5),
         known(6.0_f64.ln(), 0.7),
         known(0.0, 1.0),
-        known(6.0_f64.ln(), 0.8),
+        known(6.0_f64.ln(), 1.5),
     ];
+    priors.extend(limits(training, caches, highest));
     for (read, sizes) in [(true, &caches.read), (false, &caches.write)] {
         for (index, size) in sizes.iter().enumerate() {
             let until = sizes.get(index + 1).map_or(f64::INFINITY, |next| *next);

@@ -42,11 +42,12 @@ fn beyond(caches: &[&[f64]], unique: f64, power: f64, price: impl Fn(&[f64], f64
     total
 }
 
-/// Seconds of copying for reads and for writes, of reading, of writing back.
-fn times(law: &PortableLaw, work: &Workload) -> [f64; 4] {
+/// Seconds of copying for reads and for writes, of reading, of writing back; which part of the
+/// requests is read from storage, and written to it.
+fn times(law: &PortableLaw, work: &Workload) -> [f64; 6] {
     let at = &law.parameters;
     let (size, unique) = (work.size_mean as f64, work.unique_bytes as f64);
-    let (reads, writes) = at[24..].split_at(5 * law.read_caches);
+    let (reads, writes) = at[27..].split_at(5 * law.read_caches);
     let reads: Vec<&[f64]> = reads.chunks(5).collect();
     let writes: Vec<&[f64]> = writes.chunks(5).collect();
     assert_eq!(writes.len(), law.write_caches);
@@ -76,22 +77,32 @@ fn times(law: &PortableLaw, work: &Workload) -> [f64; 4] {
     let read_seq = either(read(1.0, 1.0, at[12].exp()), read(0.0, at[20].exp(), 1.0));
     let write_seq = either(write(1.0, at[22].exp()), write(1.0, 1.0));
     let (r, w) = (work.read_frac, 1.0 - work.read_frac);
+    let missed = |caches: &[&[f64]], power: f64| {
+        caches.last().map_or(0.0, |cache| 1.0 - held(cache[0].exp(), unique).powf(power))
+    };
     [
         mix(r, copy(0, at[9], 0.0), copy(0, at[9], 1.0)),
         mix(w, copy(1, at[10], 0.0), copy(1, at[10], 1.0)),
         mix(r, read(0.0, 1.0, 1.0), read_seq),
         mix(w, write(0.0, 1.0), write_seq),
+        mix(r, missed(&reads, 1.0), missed(&reads, at[12].exp())),
+        mix(w, missed(&writes, 1.0), missed(&writes, at[22].exp())),
     ]
 }
 
-fn response_s(law: &PortableLaw, times: [f64; 4], process_num: f64) -> f64 {
+fn response_s(law: &PortableLaw, times: [f64; 6], work: &Workload) -> f64 {
     let at = &law.parameters;
-    let [copy_reads, copy_writes, reads, writes] = times;
+    let process_num = f64::from(work.process_num);
+    let [copy_reads, copy_writes, reads, writes, read_requests, write_requests] = times;
     let copy = copy_reads + copy_writes;
     let wait = copy + reads + writes / (1.0 + (-at[14]).exp());
     let share = reads / (reads + writes).max(f64::MIN_POSITIVE);
-    let device = (reads / at[16].exp() + writes / at[17].exp())
+    let working = (reads / at[16].exp() + writes / at[17].exp())
         * (1.0 + 4.0 * at[18].exp() * share * (1.0 - share));
+    let size = work.size_mean as f64;
+    let requests = (read_requests + write_requests) / at[24].exp();
+    let bytes = size * (read_requests / at[25].exp() + write_requests / at[26].exp());
+    let device = (working.powi(8) + requests.powi(8) + bytes.powi(8)).powf(1.0 / 8.0);
     let scale = at[15].exp() * wait;
     let over = (device - wait) / scale;
     let alone = wait + scale * (over.max(0.0) + (-over.abs()).exp().ln_1p());
@@ -99,23 +110,32 @@ fn response_s(law: &PortableLaw, times: [f64; 4], process_num: f64) -> f64 {
     let queue = (process_num.powf(power) - 1.0) * device.powf(power);
     let queued = (alone.powf(power) + queue).powf(1.0 / power);
     let sharing = at[23].exp();
-    let shared = process_num * copy / at[11].exp();
-    (queued.powf(sharing) + shared.powf(sharing)).powf(1.0 / sharing)
+    let shared = copy / at[11].exp();
+    let both = |time: f64, shared: f64| {
+        let longest = time.max(shared);
+        longest
+            * ((time / longest).powf(sharing) + (shared / longest).powf(sharing))
+                .powf(1.0 / sharing)
+    };
+    both(queued, process_num * shared) * alone / both(alone, shared)
 }
 
 fn ln_throughput(law: &PortableLaw, work: &Workload) -> f64 {
     let num = f64::from(work.process_num);
-    (num * work.size_mean as f64 / response_s(law, times(law, work), num)).ln()
+    (num * work.size_mean as f64 / response_s(law, times(law, work), work)).ln()
 }
 
 /// Minus d ln X / d ln part, by differences to both sides.
 fn elasticities(law: &PortableLaw, work: &Workload) -> [f64; 4] {
-    let num = f64::from(work.process_num);
     std::array::from_fn(|part| {
         let moved = |by: f64| {
             let mut times = times(law, work);
             times[part] *= 1.0 + by;
-            response_s(law, times, num).ln()
+            // What reaches storage takes as much longer there.
+            if part >= 2 {
+                times[part + 2] *= 1.0 + by;
+            }
+            response_s(law, times, work).ln()
         };
         (moved(1e-5) - moved(-1e-5)) / 2e-5
     })

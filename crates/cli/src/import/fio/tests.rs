@@ -89,8 +89,10 @@ fn options_become_a_workload() {
              fsync_every=32"
                 .to_owned(),
         ),
+        (json!({ "fdatasync": "32" }), format!("{read},seq_frac=0")),
+        (json!({ "rw": "randrw", "rwmixread": "100", "fsync": "1" }), format!("{read},seq_frac=0")),
         (
-            json!({ "rw": "randrw", "percentage_random": "25" }),
+            json!({ "rw": "randrw", "percentage_random": "25", "fsync": "0" }),
             "unique_bytes=67108864,size_mean=16384,size_dist=fixed,read_frac=0.5,seq_frac=0.75,\
              seq_scope=direction"
                 .to_owned(),
@@ -114,7 +116,7 @@ fn what_cannot_be_told_exactly_is_left_out_with_the_reason() {
         (json!({ "thinktime": "100" }), "pauses"),
         (json!({ "random_distribution": "zipf:1.2" }), "not uniform"),
         (json!({ "rw": "randrw", "fdatasync": "1" }), "after reads as well"),
-        (json!({ "rw": "randrw", "fsync": "16" }), "after reads as well"),
+        (json!({ "rw": "randrw", "fsync": "4294967295", "fdatasync": "1" }), "after reads as well"),
         (json!({ "rw": "randtrim" }), "no pattern"),
         (json!({ "rw": "randread:8" }), "no pattern"),
         (json!({ "ioengine": "null" }), "ioengine=null"),

@@ -1,7 +1,7 @@
 //! What samples of a known extension say.
 
 use ioscape_model::units::{KIB, MIB};
-use ioscape_model::{Classes, Hints, Host, Ranges};
+use ioscape_model::{Access, Classes, Hints, Host, Ranges};
 
 use super::super::law::tests::{SHAPE, usual};
 use super::*;
@@ -31,6 +31,10 @@ fn samples(law: &Law) -> Vec<Sample> {
 }
 
 fn learnt(law: &Law, extras: Vec<Sample>) -> Option<Extension> {
+    learnt_with(law, extras, Access::Buffered)
+}
+
+fn learnt_with(law: &Law, extras: Vec<Sample>, access: Access) -> Option<Extension> {
     let training = Training {
         samples: vec![],
         extras,
@@ -38,7 +42,7 @@ fn learnt(law: &Law, extras: Vec<Sample>) -> Option<Extension> {
         regions: vec![],
         host: Host::default(),
         hints: Hints::default(),
-        ranges: Ranges::usual(4),
+        ranges: Ranges { access, ..Ranges::usual(4) },
         drift_sd: 0.0,
     };
     Extension::learn(law, None, &training)
@@ -53,6 +57,35 @@ fn what_copying_costs_in_flight_is_found_for_reads_and_for_writes() {
         let ratios = [found[0] / copy_costs[0], found[1] / copy_costs[1]];
         assert!(ratios.iter().all(|ratio| (0.85..1.18).contains(ratio)), "{found:?}");
     }
+}
+
+#[test]
+fn batches_that_cost_little_are_found_with_direct_access() {
+    let law = Law::of(SHAPE, &usual());
+    let truth = law.clone().with_extras(Extras { copy_costs: [0.3, 0.2], ..Extras::limitless() });
+    let found = learnt_with(&law, samples(&truth), Access::Direct).unwrap().extras().copy_costs;
+    let ratios = [found[0] / 0.3, found[1] / 0.2];
+    assert!(ratios.iter().all(|ratio| (0.8..1.25).contains(ratio)), "{found:?}");
+}
+
+#[test]
+fn processors_spend_what_is_saved_and_not_what_is_handed_over() {
+    let extras = Extras { copy_costs: [0.25, 4.0], ..Extras::limitless() };
+    let spent = |reads_s, writes_s| extras.processed_s([reads_s, writes_s], 2.0);
+    assert!((spent(1.0, 0.0) - 0.5).abs() < 1e-12);
+    assert!((spent(0.0, 1.0) - 1.0).abs() < 1e-12);
+    assert!((spent(1.0, 1.0) - 1.5).abs() < 1e-12);
+}
+
+#[test]
+fn the_most_bytes_of_reads_and_of_writes_are_told_apart() {
+    let law = Law::of(SHAPE, &usual());
+    let bytes_per_s = [6e7, 2e7];
+    let limits = Limits { requests_per_s: 1e15, bytes_per_s };
+    let truth = law.clone().with_extras(Extras { limits, ..Extras::limitless() });
+    let found = learnt(&law, samples(&truth)).unwrap().extras().limits.bytes_per_s;
+    let ratios = [found[0] / bytes_per_s[0], found[1] / bytes_per_s[1]];
+    assert!(ratios.iter().all(|ratio| (0.8..1.25).contains(ratio)), "{found:?}");
 }
 
 #[test]
