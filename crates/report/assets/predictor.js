@@ -121,34 +121,36 @@ const Predictor = (() => {
         copy_writes: (1 - read) * mixed((order) => this.copy_s(work, "write", order)),
         reads: read * mixed((order) => this.read_beyond_s(work, order)),
         writes: (1 - read) * mixed((order) => this.write_beyond_s(work, order)),
-        reaching: this.storage_shares(work).map((requests) => ({ requests, bytes: requests * work.size_mean })),
+        shares: this.storage_shares(work),
+        size_bytes: work.size_mean,
       };
     }
 
-    // Which part of the requests reach storage: reads, and writes.
+    // Which part of the requests reach storage, as reads and as writes.
     storage_shares(work) {
       const { read_frac, seq_frac } = work;
-      const beyond = (caches, power) => (caches.length ? 1 - held(caches.at(-1).bytes, work) ** power : 0);
-      const mixed = (caches, power) => seq_frac * beyond(caches, power) + (1 - seq_frac) * beyond(caches, 1);
+      const read = (power) => (this.read_caches.length ? 1 - max(...this.read_caches.map((cache) => held(cache.bytes, work) ** power)) : 0);
+      const written = (power) => sum(shares_beyond(this.write_caches, work, power).map(([, share]) => share));
+      const streaming = seq_frac * seq_frac ** this.run_exponent;
+      const mixed = (one, streamed) => streaming * streamed + (1 - streaming) * one;
       return [
-        read_frac * mixed(this.read_caches, this.sequential_exponent),
-        (1 - read_frac) * mixed(this.write_caches, this.overwrite_exponent),
+        read_frac * mixed(read(1), read(this.sequential_exponent)),
+        (1 - read_frac) * mixed(written(1), written(this.overwrite_exponent)),
       ];
     }
 
-    // The least that storage needs for a request of which these parts reach it.
-    least_s([read, written]) {
+    // The least that storage needs for a request of which these parts are read and written there.
+    least_s([read, written], size_bytes) {
       const { requests_per_s, bytes_per_s } = this.limits;
-      const moving_s = read.bytes / bytes_per_s[0] + written.bytes / bytes_per_s[1];
-      return norm(RESOURCE_NORM, (read.requests + written.requests) / requests_per_s, moving_s);
+      const moving_s = size_bytes * (read / bytes_per_s[0] + written / bytes_per_s[1]);
+      return norm(RESOURCE_NORM, (read + written) / requests_per_s, moving_s);
     }
 
     // The same times with one part so many times as long.
     scaled(times, part, factor) {
       const direction = PARTS.indexOf(part) - PARTS.indexOf("reads");
-      const by = ({ requests, bytes }) => ({ requests: requests * factor, bytes: bytes * factor });
-      const reaching = times.reaching.map((one, index) => (index === direction ? by(one) : one));
-      return { ...times, reaching, [part]: times[part] * factor };
+      const shares = times.shares.map((share, index) => (index === direction ? share * factor : share));
+      return { ...times, shares, [part]: times[part] * factor };
     }
 
     // Seconds per request of one process, queueing included.
@@ -158,7 +160,7 @@ const Predictor = (() => {
       const beyond = times.reads / this.read_parallel + times.writes / this.write_parallel;
       const reads = times.reads / max(times.reads + times.writes, 2.2250738585072014e-308);
       const working = beyond * (1 + 4 * this.interference * reads * (1 - reads));
-      const busiest = norm(RESOURCE_NORM, working, this.least_s(times.reaching));
+      const busiest = norm(RESOURCE_NORM, working, this.least_s(times.shares, times.size_bytes));
       const alone = this.soft_max(wait, busiest);
       const power = this.queueing;
       const queue = (process_num ** power - 1) * (busiest / alone) ** power;

@@ -10,6 +10,7 @@ use nalgebra::DVector;
 
 mod extras;
 mod law;
+mod limits;
 mod portable;
 mod residual;
 mod start;

@@ -7,6 +7,9 @@ use crate::workdir::Workdir;
 /// A quick drive under a page cache.
 pub(crate) static NVME: LazyLock<Vec<u8>> = LazyLock::new(|| explored("sim:nvme"));
 
+/// A volume whose limits on requests and bytes per second are reached.
+pub(crate) static VOLUME: LazyLock<Vec<u8>> = LazyLock::new(|| explored("sim:cloud-volume"));
+
 /// A hard disk under 512 MiB of page cache.
 pub(crate) static HDD: LazyLock<Vec<u8>> = LazyLock::new(|| explored("sim:hdd"));
 

@@ -8,7 +8,7 @@ use ioscape_model::Workload;
 use ioscape_model::units::{GIB, KIB, MIB};
 use serde_json::Value;
 
-use crate::maps::{self, HDD, NVME};
+use crate::maps::{self, HDD, NVME, VOLUME};
 use crate::workdir::Workdir;
 
 const BROWSERS: [&str; 4] =
@@ -206,4 +206,9 @@ fn the_page_predicts_what_the_command_line_does_on_a_device_without_borders() {
 #[test]
 fn the_page_predicts_what_the_command_line_does_on_a_disk_with_borders() {
     check(&HDD);
+}
+
+#[test]
+fn the_page_predicts_what_the_command_line_does_on_a_volume_with_limits() {
+    check(&VOLUME);
 }

@@ -286,7 +286,7 @@ impl BlendPlan {
         let start = u64::from(round) * CALIBRATION_PER_ROUND;
         let filling = self.filling(self.settings.seed, start..start + CALIBRATION_PER_ROUND);
         let mut filling: Vec<Visit> = filling.into_iter().map(visit(Role::Calibration)).collect();
-        let others = first.len() + rest.len() + filling.len();
+        let others = first.len() + rest.len() + CALIBRATION_PER_ROUND as usize;
         let share = extras::Share::of(&self.settings.ranges);
         let first_extras = others / share.others_each;
         if round == 0 {

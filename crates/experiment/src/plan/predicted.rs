@@ -1,5 +1,6 @@
 //! What models make of the points that each plan leaves behind, held against the law behind them.
 
+use ioscape_analysis::model::blend::Blend;
 use ioscape_analysis::model::gaussian::Gaussian;
 use ioscape_analysis::model::orthogonal::Orthogonal;
 use ioscape_analysis::model::product::Product;
@@ -169,16 +170,37 @@ fn held_against(device: &str, access: Access, visits: usize, seed: u64) -> (f64,
 #[test]
 fn requests_in_flight_and_fdatasyncs_are_predicted() {
     let (buffered, direct) = (Access::Buffered, Access::Direct);
-    for (device, access, bar) in [
-        ("nvme", buffered, 0.12),
-        ("hdd", buffered, 0.06),
-        ("nvme", direct, 0.06),
-        ("cloud-volume", direct, 0.04),
+    for (device, access, bar, held_min) in [
+        ("nvme", buffered, 0.12, 0.8),
+        ("hdd", buffered, 0.06, 0.8),
+        // Errors of 3 % and intervals as narrow.
+        ("nvme", direct, 0.06, 0.75),
+        ("cloud-volume", direct, 0.04, 0.8),
     ] {
         let runs: [(f64, f64); 3] = [1, 2, 3].map(|seed| held_against(device, access, 240, seed));
         let mut medians = runs.map(|(median, _)| median);
         medians.sort_by(f64::total_cmp);
         let held = runs.iter().map(|(_, held)| *held).fold(1.0, f64::min);
-        assert!(medians[1] < bar && held > 0.75, "{device} {access:?}: {runs:.3?}");
+        assert!(medians[1] < bar && held > held_min, "{device} {access:?}: {runs:.3?}");
+    }
+}
+
+#[test]
+fn what_a_volume_is_sold_by_is_found() {
+    let spec = SimSpec::preset("cloud-volume").unwrap();
+    let ranges = spec.ranges();
+    let law = |work: &Workload| spec.expected_throughput(work);
+    for seed in 1..=3 {
+        let training = explored(&mut blend(ranges, seed, 160), ranges, &law, (0.03, seed));
+        let (model, _) = Blend::fit(&training).unwrap();
+        let found = |name: &str| model.parameters()[name].value;
+        let ratios = [
+            found("storage_requests_per_s") / 3000.0,
+            found("storage_read_bytes_per_s") / 125e6,
+            found("storage_write_bytes_per_s") / 125e6,
+        ];
+        assert!(ratios.iter().all(|ratio| (0.7..1.4).contains(ratio)), "seed {seed}: {ratios:?}");
+        let said = model.sentences().join(" ");
+        assert!(said.contains("storage serves no more than"), "{said}");
     }
 }

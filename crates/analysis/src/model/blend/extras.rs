@@ -8,7 +8,8 @@
 //! m' = m · μ^(1 − 1/Q)                                      one μ for reads, one for writes
 //! ```
 //!
-//! within limits on requests and bytes per second of their own. With an fdatasync after every
+//! within limits on requests and bytes per second: `L^(1/Q) · L'^(1 − 1/Q)`, those of one at a time
+//! towards those of many (the bytes of writes that an fdatasync waits for at `L'`). With an fdatasync after every
 //! `F` writes each write waits for its own way to storage, as many at a time as storage takes, and
 //! for its part of the fdatasync:
 //!
@@ -23,7 +24,8 @@ use ioscape_model::{Access, Range, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
 use nalgebra::DVector;
 
-use super::law::{Law, Limits};
+use super::law::Law;
+use super::limits::Limits;
 use super::residual::Residual;
 use super::{FOLDS, HUBER, robust_sd};
 use crate::model::{Sample, Training};
@@ -67,7 +69,7 @@ pub(super) struct Extras {
     copy_costs: [f64; 2],
     read_overlap: f64,
     write_overlap: f64,
-    /// With many in flight.
+    /// With many in flight, and for the bytes of writes that an fdatasync waits for.
     pub(super) limits: Limits,
     sync_s: f64,
     fixed_s: f64,
@@ -103,6 +105,12 @@ impl Extras {
     pub(super) fn limitless() -> Self {
         let limits = Limits { requests_per_s: 1e15, bytes_per_s: [1e18; 2] };
         Self { limits, ..Self::default() }
+    }
+
+    /// The same where copying in flight costs so many times as much, for reads and for writes.
+    #[cfg(test)]
+    pub(super) fn copying_at(self, copy_costs: [f64; 2]) -> Self {
+        Self { copy_costs, ..self }
     }
 
     /// What a process spends on copying, reads and writes, with so many in flight.
@@ -367,7 +375,8 @@ fn priors(law: &Law, training: &Training) -> Vec<Prior> {
         Access::Direct => ([1.0, 1.0], 1.0),
     };
     vec![
-        // A little below 1, where they show in what the processors spend, too.
+        // A little below 1: what the processors spend has a corner there, and a fit that began in
+        // it would not see it fall.
         known(-0.05, copy_sd[0]),
         known(-0.05, copy_sd[1]),
         known(0.0, overlap_sd),

@@ -20,17 +20,18 @@
 //! power `γ`, where its run is long (`q` to a high power); in a short run it costs almost what one
 //! somewhere else does, for read-ahead has not found its stride. Write-back runs beside the
 //! writer, so only the part `ω` of it is waited for as long as the storage keeps up. With `k = 1`,
-//! `T` is the balanced-job bound of a closed network (Zahorjan et al. 1982); with a large `k`, its
-//! asymptotes: `max(W, N D)`. The limits are on requests per second and on bytes, as volumes are sold
-//! by: storage that does many small requests at a time moves few large ones. Processors are shared in slices of time, which is no queue: the larger
-//! of both counts, with a corner of its own.
+//! `A` is the balanced-job bound of a closed network (Zahorjan et al. 1982); with a large `k`, its
+//! asymptotes: `max(W, N D)`. `A₁` is `A` with one process. The limits are on requests and on bytes
+//! per second, as volumes are sold (see `limits`): storage that does many small requests at a time
+//! moves few large ones. Processors are shared in slices of time, which is no queue: the larger of
+//! both counts, with a corner of its own.
 //!
 //! With `Q` requests in flight per process `N Q` of them queue for the storage, while each process
 //! still copies its own one by one, reads and writes each at a cost σ of their own (of which the
-//! processors spend no more than 1):
+//! processors spend no more than 1: `spent`, which takes the place of `copy` in `T(N Q)`):
 //!
 //! ```text
-//! T' = Q norm₈(T(N Q)/Q, Σ σ^(1 − 1/Q) copy) · T(N)/norm₈(T(N), copy)
+//! T' = Q norm₈(T(N Q)/Q, Σ σ^(1 − 1/Q) copy) · T(N)/norm₈(T(N), spent)
 //! ```
 //!
 //! and with an fdatasync after every `F` writes none is absorbed (see `extras`).
@@ -41,6 +42,7 @@
 use ioscape_model::Workload;
 
 use super::extras::Extras;
+use super::limits::Limits;
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -123,66 +125,6 @@ impl Cache {
     }
 }
 
-/// The most that storage serves, whatever comes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Limits {
-    pub(super) requests_per_s: f64,
-    /// Of reads, and of writes.
-    pub(super) bytes_per_s: [f64; 2],
-}
-
-impl Limits {
-    /// From their logarithms.
-    pub(super) fn of(at: &[f64]) -> Self {
-        Self { requests_per_s: at[0].exp(), bytes_per_s: [at[1].exp(), at[2].exp()] }
-    }
-
-    /// On the way to others, 0 to 1, by their logarithms.
-    fn towards(self, others: Self, share: f64) -> Self {
-        let between = |one: f64, other: f64| one.powf(1.0 - share) * other.powf(share);
-        let [[read, written], [others_read, others_written]] =
-            [self.bytes_per_s, others.bytes_per_s];
-        Self {
-            requests_per_s: between(self.requests_per_s, others.requests_per_s),
-            bytes_per_s: [between(read, others_read), between(written, others_written)],
-        }
-    }
-
-    /// The least that storage needs for a request of which these parts reach it, seconds.
-    fn least_s(&self, reaching: &[Reaching; 2]) -> f64 {
-        let [read_s, written_s] = self.moving_s(reaching);
-        let requests = reaching[0].requests + reaching[1].requests;
-        norm(requests / self.requests_per_s, read_s + written_s)
-    }
-
-    /// By the limits on bytes alone, for what is read and for what is written, seconds.
-    fn moving_s(&self, reaching: &[Reaching; 2]) -> [f64; 2] {
-        std::array::from_fn(|direction| reaching[direction].bytes / self.bytes_per_s[direction])
-    }
-
-    /// Which part of what the limits cost are reads'.
-    fn share_of_reads(&self, reaching: &[Reaching; 2]) -> f64 {
-        let moving_s = self.moving_s(reaching);
-        let spent_s = |direction: usize| {
-            moving_s[direction] + reaching[direction].requests / self.requests_per_s
-        };
-        spent_s(0) / (spent_s(0) + spent_s(1)).max(f64::MIN_POSITIVE)
-    }
-}
-
-/// What of a request reaches storage in the mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Reaching {
-    requests: f64,
-    bytes: f64,
-}
-
-impl Reaching {
-    fn scaled(self, factor: f64) -> Self {
-        Self { requests: self.requests * factor, bytes: self.bytes * factor }
-    }
-}
-
 /// The parameters of the law, as numbers with a meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Law {
@@ -235,8 +177,9 @@ pub(super) struct Times {
     pub(super) writes: f64,
     /// Writes that an fdatasync waits for, and it.
     synced: f64,
-    /// What of them reaches storage, of reads and of writes.
-    reaching: [Reaching; 2],
+    /// Which part of the requests reach storage, as reads and as writes, and how long they are.
+    shares: [f64; 2],
+    size_bytes: f64,
 }
 
 /// The parts that a request's time consists of.
@@ -265,7 +208,11 @@ impl Times {
             copy_writes: self.copy_writes * by(1),
             reads: self.reads * by(2),
             writes: self.writes * by(3),
-            reaching: [self.reaching[0].scaled(by(2)), self.reaching[1].scaled(by(3))],
+            // Storage that takes longer for the same takes as much longer by its limits.
+            shares: [
+                self.shares[0] * by(2),
+                self.shares[1] * if self.synced > 0.0 { 1.0 } else { by(3) },
+            ],
             ..self
         }
     }
@@ -429,28 +376,28 @@ impl Law {
             times.writes = 0.0;
             times.synced = (1.0 - work.read_frac) * self.extras.synced_s(work);
         }
-        times.reaching = self
-            .storage_shares(work)
-            .map(|requests| Reaching { requests, bytes: requests * work.size_mean as f64 });
+        times.shares = self.storage_shares(work);
+        times.size_bytes = work.size_mean as f64;
         times
     }
 
-    /// Which part of the requests reach storage: reads, and writes.
+    /// Which part of the requests reach storage, as reads and as writes: those that it takes time
+    /// for. Writes get there from beyond the first cache, reads from beyond the last.
     pub(super) fn storage_shares(&self, work: &Workload) -> [f64; 2] {
-        let beyond = |caches: &[Cache], power: f64| {
-            let last = caches.last();
-            last.map_or(0.0, |cache| 1.0 - held(cache.bytes, work).powf(power))
+        let read = |power: f64| {
+            let held = self.read_caches.iter().map(|cache| held(cache.bytes, work).powf(power));
+            held.reduce(f64::max).map_or(0.0, |held| 1.0 - held)
         };
-        let mixed = |caches: &[Cache], power: f64| {
-            work.seq_frac * beyond(caches, power) + (1.0 - work.seq_frac) * beyond(caches, 1.0)
+        let written = |power: f64| -> f64 {
+            let beyond = shares_beyond(&self.write_caches, work, power);
+            if work.fsync_every > 0 { 1.0 } else { beyond.map(|(_, share)| share).sum() }
         };
-        let reads = mixed(&self.read_caches, self.sequential_exponent);
-        let writes = if work.fsync_every > 0 {
-            1.0
-        } else {
-            mixed(&self.write_caches, self.overwrite_exponent)
-        };
-        [work.read_frac * reads, (1.0 - work.read_frac) * writes]
+        let streaming = work.seq_frac * work.seq_frac.powf(self.run_exponent);
+        let mixed = |one: f64, streamed: f64| streaming * streamed + (1.0 - streaming) * one;
+        [
+            work.read_frac * mixed(read(1.0), read(self.sequential_exponent)),
+            (1.0 - work.read_frac) * mixed(written(1.0), written(self.overwrite_exponent)),
+        ]
     }
 
     /// Seconds per request of one process, queueing included.
@@ -459,12 +406,14 @@ impl Law {
         if load.depth <= 1.0 {
             return queued;
         }
-        // A process copies what it has in flight one by one. Over the same for one in flight, so
-        // that a corner's softness is not taken for a cost of depth.
-        let copy = times.copy_reads + times.copy_writes;
+        // A process copies what it has in flight one by one. The corner of the norm makes either a
+        // little longer: that is not a cost of depth, and one request at a time has it not.
+        let copies = [times.copy_reads, times.copy_writes];
+        let copied = self.extras.copied_s(copies, load.depth);
+        let processed = self.extras.processed_s(copies, load.depth);
         let one = self.queued_s(times, Load { depth: 1.0, ..load });
-        let copied = self.extras.copied_s([times.copy_reads, times.copy_writes], load.depth);
-        load.depth * norm(queued / load.depth, copied) * one / norm(one, copy)
+        let softness = one / norm(one, processed);
+        load.depth * norm(queued / load.depth, copied) * softness
     }
 
     /// The same as if a process copied all that it has in flight at the same time.
@@ -473,8 +422,9 @@ impl Law {
         let copy = times.copy_reads + times.copy_writes;
         let processed = self.extras.processed_s([times.copy_reads, times.copy_writes], depth);
         let wait = copy + times.reads + self.waited * times.writes + times.synced;
-        let limits = self.limits(times, load);
-        let busiest = norm(self.working_s(times, depth), limits.least_s(&times.reaching));
+        let limits = self.limits_at(times, load);
+        let busiest =
+            norm(self.working_s(times, depth), limits.least_s(times.shares, times.size_bytes));
         let alone = self.soft_max(wait, busiest);
         let power = self.queueing;
         let at_a_time = process_num * depth;
@@ -498,11 +448,16 @@ impl Law {
         working * (1.0 + 4.0 * self.interference * reads * (1.0 - reads))
     }
 
-    /// What storage can do with so many in flight: writes that an fdatasync waits for come several at
-    /// a time at any depth.
-    fn limits(&self, times: &Times, load: Load) -> Limits {
-        let share = if times.synced > 0.0 { 1.0 } else { 1.0 - 1.0 / load.depth };
-        self.limits.towards(self.extras.limits, share)
+    /// The most that storage serves with one request at a time per process.
+    pub(super) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// What storage can do with so many in flight.
+    fn limits_at(&self, times: &Times, load: Load) -> Limits {
+        let share = 1.0 - 1.0 / load.depth;
+        let written = if times.synced > 0.0 { 1.0 } else { share };
+        self.limits.towards(self.extras.limits, share, written)
     }
 
     /// The larger of what is waited for and what the busiest resource needs, with a soft corner.
@@ -522,18 +477,19 @@ impl Law {
 
     /// Mean response times by class where one process has the system to itself, seconds. What the
     /// storage's slowness adds beyond the wait of the requests themselves holds up writers; where it
-    /// is a limit, all that reach it.
+    /// is a limit, all reads and all writes alike.
     pub(super) fn class_times_s(&self, work: &Workload) -> [f64; CLASSES] {
         let times = self.times(work);
         let load = Load { process_num: 1.0, depth: 1.0 };
         let wait = times.copy_reads + times.copy_writes + times.reads + self.waited * times.writes;
         let held_up = self.response_s(&times, load) - wait;
-        let limits = self.limits(&times, load);
+        let limits = self.limits_at(&times, load);
         let working_s = self.working_s(&times, load.depth);
-        let busiest_s = norm(working_s, limits.least_s(&times.reaching));
+        let busiest_s = norm(working_s, limits.least_s(times.shares, times.size_bytes));
         // How far the limits, and not the work, are what storage is busy with.
         let limited = 1.0 - (working_s / busiest_s.max(f64::MIN_POSITIVE)).powf(RESOURCE_NORM);
-        let reads_held_up = held_up * limited * limits.share_of_reads(&times.reaching);
+        let reads_held_up =
+            held_up * limited * limits.share_of_reads(times.shares, times.size_bytes);
         let writes_held_up = held_up - reads_held_up;
         let per_read = reads_held_up / work.read_frac.max(f64::MIN_POSITIVE);
         let per_write = writes_held_up / (1.0 - work.read_frac).max(f64::MIN_POSITIVE);
@@ -615,7 +571,8 @@ fn held(bytes: f64, work: &Workload) -> f64 {
     (bytes / work.unique_bytes as f64).min(1.0)
 }
 
-fn norm(one: f64, other: f64) -> f64 {
+/// Nearly the larger of what two resources need.
+pub(super) fn norm(one: f64, other: f64) -> f64 {
     norm_of(RESOURCE_NORM, one, other)
 }
 

@@ -154,18 +154,18 @@ fn processors(count: u32) -> Prior {
 }
 
 /// Storage's limits on requests, bytes read and bytes written: above the most that was seen of each,
-/// where a limit changes nothing; out of reach where nothing got there.
+/// where a limit changes nothing; out of reach where nothing got there (so many requests, too).
 fn limits(training: &Training, caches: &Caches, highest: f64) -> [Prior; 3] {
     let most = |of: &dyn Fn(&Workload, [f64; 2]) -> f64| {
         let seen = |sample: &Sample| {
             let work = &sample.workload;
-            let beyond = |caches: &[f64]| {
-                let bytes = caches.last().copied().unwrap_or(f64::INFINITY);
-                (1.0 - CLEAR * bytes / work.unique_bytes as f64).max(0.0)
+            let beyond = |cache: Option<&f64>| {
+                let held = cache.copied().unwrap_or(f64::INFINITY) / work.unique_bytes as f64;
+                if CLEAR * held < 1.0 { 1.0 - held } else { 0.0 }
             };
             let shares = [
-                work.read_frac * beyond(&caches.read),
-                (1.0 - work.read_frac) * beyond(&caches.write),
+                work.read_frac * beyond(caches.read.last()),
+                (1.0 - work.read_frac) * beyond(caches.write.first()),
             ];
             sample.ln_throughput.exp() * of(work, shares)
         };

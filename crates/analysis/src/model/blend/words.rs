@@ -11,6 +11,8 @@ use super::law::Law;
 const SIZE_BYTES: u64 = 16 * KIB;
 /// Figures whose relative error is larger are not told: the record does not know them.
 const ERROR_MAX: f64 = 1.0;
+/// The same for limits: one that was not reached is known to be beyond, and no better.
+const LIMIT_ERROR_MAX: f64 = 0.3;
 
 /// A figure drawn from the parameters, with its relative standard error.
 struct Told {
@@ -48,6 +50,7 @@ impl Blend {
             said.push(self.missing(index));
         }
         said.extend(self.writing());
+        said.extend(self.limited());
         said.extend(self.extension.iter().flat_map(|extension| self.extended(extension)));
         said
     }
@@ -152,6 +155,25 @@ impl Blend {
             }
         }
         parts.join("; ") + "."
+    }
+
+    /// The limits that were reached, with one request at a time per process.
+    fn limited(&self) -> Option<String> {
+        let requests = self.told(&|law| law.limits().requests_per_s);
+        let [read, written] =
+            [0, 1].map(|index: usize| self.told(&move |law| law.limits().bytes_per_s[index]));
+        let parts = [
+            (&requests, format!("{} requests/s", three_digits(requests.value))),
+            (&read, format!("{} read", show_rate(read.value))),
+            (&written, format!("{} written", show_rate(written.value))),
+        ];
+        let known = parts.into_iter().filter(|(told, _)| told.error < LIMIT_ERROR_MAX);
+        let known: Vec<String> =
+            known.map(|(told, most)| format!("{most} (±{:.0} %)", 100.0 * told.error)).collect();
+        (!known.is_empty()).then(|| {
+            let most = known.join(", ");
+            format!("With one request at a time per process, storage serves no more than {most}.")
+        })
     }
 
     fn writing(&self) -> Option<String> {

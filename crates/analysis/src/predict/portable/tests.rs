@@ -77,16 +77,20 @@ fn times(law: &PortableLaw, work: &Workload) -> [f64; 6] {
     let read_seq = either(read(1.0, 1.0, at[12].exp()), read(0.0, at[20].exp(), 1.0));
     let write_seq = either(write(1.0, at[22].exp()), write(1.0, 1.0));
     let (r, w) = (work.read_frac, 1.0 - work.read_frac);
-    let missed = |caches: &[&[f64]], power: f64| {
-        caches.last().map_or(0.0, |cache| 1.0 - held(cache[0].exp(), unique).powf(power))
+    // Sizes are in their order here: nobody set them.
+    let missed = |cache: Option<&&[f64]>, power: f64| {
+        cache.map_or(0.0, |cache| 1.0 - held(cache[0].exp(), unique).powf(power))
+    };
+    let either_missed = |cache: Option<&&[f64]>, power: f64| {
+        mix(1.0, missed(cache, 1.0), either(missed(cache, power), missed(cache, 1.0)))
     };
     [
         mix(r, copy(0, at[9], 0.0), copy(0, at[9], 1.0)),
         mix(w, copy(1, at[10], 0.0), copy(1, at[10], 1.0)),
         mix(r, read(0.0, 1.0, 1.0), read_seq),
         mix(w, write(0.0, 1.0), write_seq),
-        mix(r, missed(&reads, 1.0), missed(&reads, at[12].exp())),
-        mix(w, missed(&writes, 1.0), missed(&writes, at[22].exp())),
+        r * either_missed(reads.last(), at[12].exp()),
+        w * either_missed(writes.first(), at[22].exp()),
     ]
 }
 

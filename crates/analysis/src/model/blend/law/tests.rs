@@ -97,6 +97,7 @@ proptest! {
     #[test]
     fn a_deeper_queue_is_never_slower_and_an_fdatasync_never_for_nothing(
         law in law(), work in work(), depth in 1_u32..32,
+        copy_costs in [0.2..4.0_f64, 0.2..4.0_f64],
     ) {
         let at = |depth: u32| law.ln_throughput(&Workload { depth, ..work.clone() });
         prop_assert!((at(1) - law.ln_throughput(&work)).abs() < 1e-12);
@@ -104,6 +105,13 @@ proptest! {
         let limitless = law.clone().with_extras(Extras::limitless());
         let at = |depth: u32| limitless.ln_throughput(&Workload { depth, ..work.clone() });
         prop_assert!(at(depth + 1) >= at(depth) - 1e-9, "{} {}", at(depth), at(depth + 1));
+        // With copies that cost less in flight, or more.
+        let handing = law.clone().with_extras(Extras::limitless().copying_at(copy_costs));
+        let by = |process_num: u32| {
+            handing.ln_throughput(&Workload { depth, process_num, ..work.clone() })
+        };
+        let (here, more) = (by(work.process_num), by(work.process_num + 1));
+        prop_assert!(more >= here - 1e-9, "{here} {more}");
         let synced = |fsync_every: u32| {
             limitless.ln_throughput(&Workload { fsync_every, ..work.clone() })
         };

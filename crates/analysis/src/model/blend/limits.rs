@@ -1,0 +1,57 @@
+//! The most that storage serves.
+
+use super::law::norm;
+
+/// By requests and by bytes, as volumes are sold: what is read and what is written share the way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Limits {
+    pub(super) requests_per_s: f64,
+    /// If all were reads, and if all were writes.
+    pub(super) bytes_per_s: [f64; 2],
+}
+
+impl Limits {
+    /// From their logarithms.
+    pub(super) fn of(at: &[f64]) -> Self {
+        Self { requests_per_s: at[0].exp(), bytes_per_s: [at[1].exp(), at[2].exp()] }
+    }
+
+    /// On the way to others by their logarithms, 0 to 1; bytes written may be on another part of it.
+    pub(super) fn towards(self, others: Self, share: f64, written: f64) -> Self {
+        if share <= 0.0 && written <= 0.0 {
+            return self;
+        }
+        let between = |one: f64, other: f64, share: f64| one.powf(1.0 - share) * other.powf(share);
+        let ([from_read, from_written], [to_read, to_written]) =
+            (self.bytes_per_s, others.bytes_per_s);
+        Self {
+            requests_per_s: between(self.requests_per_s, others.requests_per_s, share),
+            bytes_per_s: [
+                between(from_read, to_read, share),
+                between(from_written, to_written, written),
+            ],
+        }
+    }
+
+    /// The least that storage needs for a request of so many bytes, of which these parts are read
+    /// and written there, seconds.
+    pub(super) fn least_s(&self, shares: [f64; 2], size_bytes: f64) -> f64 {
+        let [read_s, written_s] = self.moving_s(shares, size_bytes);
+        norm((shares[0] + shares[1]) / self.requests_per_s, read_s + written_s)
+    }
+
+    /// How much of what the limits cost is for reads.
+    pub(super) fn share_of_reads(&self, shares: [f64; 2], size_bytes: f64) -> f64 {
+        let [read_s, written_s] = self.moving_s(shares, size_bytes);
+        let read_s = read_s + shares[0] / self.requests_per_s;
+        let written_s = written_s + shares[1] / self.requests_per_s;
+        read_s / (read_s + written_s).max(f64::MIN_POSITIVE)
+    }
+
+    /// By the limits on bytes alone, for what is read and for what is written, seconds.
+    fn moving_s(&self, shares: [f64; 2], size_bytes: f64) -> [f64; 2] {
+        std::array::from_fn(|direction| {
+            shares[direction] * size_bytes / self.bytes_per_s[direction]
+        })
+    }
+}
