@@ -199,7 +199,7 @@ fn what_a_volume_is_sold_by_is_found() {
             found("storage_read_bytes_per_s") / 125e6,
             found("storage_write_bytes_per_s") / 125e6,
         ];
-        assert!(ratios.iter().all(|ratio| (0.7..1.4).contains(ratio)), "seed {seed}: {ratios:?}");
+        assert!(ratios.iter().all(|ratio| (0.85..1.15).contains(ratio)), "seed {seed}: {ratios:?}");
         let said = model.sentences().join(" ");
         assert!(said.contains("storage serves no more than"), "{said}");
     }

@@ -18,7 +18,7 @@ const MOSTLY: f64 = 0.9;
 const CLEAR: f64 = 1.3;
 /// A limit that was not reached is expected at so many times the most that was seen; one that
 /// nothing came near, at so many times the highest throughput.
-pub(super) const BEYOND_SEEN: f64 = 10.0;
+pub(super) const BEYOND_SEEN: f64 = 3.0;
 const OUT_OF_REACH: f64 = 1e3;
 
 const COMMON_NAMES: [&str; super::law::COMMON] = [
@@ -176,7 +176,7 @@ fn limits(training: &Training, caches: &Caches, highest: f64) -> [Prior; 3] {
         [0, 1].map(|direction: usize| most(&|_, shares| shares[direction]));
     [most_requests, most_read, most_written].map(|most| {
         let beyond = if most > 0.0 { BEYOND_SEEN * most } else { OUT_OF_REACH * highest };
-        Prior { mean: beyond.ln(), sd: 1.5 }
+        Prior { mean: beyond.ln(), sd: 1.0 }
     })
 }
 

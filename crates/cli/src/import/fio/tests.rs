@@ -90,7 +90,6 @@ fn options_become_a_workload() {
                 .to_owned(),
         ),
         (json!({ "fdatasync": "32" }), format!("{read},seq_frac=0")),
-        (json!({ "rw": "randrw", "rwmixread": "100", "fsync": "1" }), format!("{read},seq_frac=0")),
         (
             json!({ "rw": "randrw", "percentage_random": "25", "fsync": "0" }),
             "unique_bytes=67108864,size_mean=16384,size_dist=fixed,read_frac=0.5,seq_frac=0.75,\
