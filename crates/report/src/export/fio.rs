@@ -266,6 +266,13 @@ fn waits(job: &mut Job, work: &Workload) {
         if work.read_frac > 0.0 && work.read_frac < 1.0 {
             job.differs("fio 3.33 calls fdatasync after reads, too: not the same workload");
         }
+        // axboe/fio#1754: again and again until the first one is done.
+        if work.depth > 1 && work.read_frac < 1.0 {
+            job.differs(
+                "fio 3.33 with io_uring calls fdatasync more often than this, and before the \
+                 write is done: not the same workload",
+            );
+        }
     }
     if work.rate > 0.0 {
         let each = work.rate / f64::from(work.process_num);

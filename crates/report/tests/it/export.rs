@@ -71,6 +71,7 @@ fn a_job_file_says_where_fio_means_another_workload() {
     assert_eq!(differs("rate=100,seq_frac=0"), 1);
     assert_eq!(differs("read_frac=0.5,seq_frac=0,fsync_every=1"), 1, "it syncs after reads");
     assert_eq!(differs("read_frac=0,seq_frac=0,fsync_every=1"), 0);
+    assert_eq!(differs("read_frac=0,seq_frac=0,fsync_every=1,depth=8"), 1, "and too often");
 }
 
 #[test]

@@ -116,6 +116,10 @@ fn what_cannot_be_told_exactly_is_left_out_with_the_reason() {
         (json!({ "random_distribution": "zipf:1.2" }), "not uniform"),
         (json!({ "rw": "randrw", "fdatasync": "1" }), "after reads as well"),
         (json!({ "rw": "randrw", "fsync": "4294967295", "fdatasync": "1" }), "after reads as well"),
+        (
+            json!({ "rw": "randwrite", "fdatasync": "16", "ioengine": "io_uring", "iodepth": "8" }),
+            "more often than asked",
+        ),
         (json!({ "rw": "randtrim" }), "no pattern"),
         (json!({ "rw": "randread:8" }), "no pattern"),
         (json!({ "ioengine": "null" }), "ioengine=null"),
