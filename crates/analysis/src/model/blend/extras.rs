@@ -9,9 +9,9 @@
 //! ```
 //!
 //! within limits on requests and bytes per second: `L^(1/Q) · L'^(1 − 1/Q)`, those of one at a time
-//! towards those of many (the bytes of writes that an fdatasync waits for at `L'`). With an fdatasync after every
-//! `F` writes each write waits for its own way to storage, as many at a time as storage takes, and
-//! for its part of the fdatasync:
+//! towards those of many (the bytes of writes that an fdatasync waits for at `L'`). With an
+//! fdatasync after every `F` writes each write waits for its own way to storage, as many at a time
+//! as storage takes, and for its part of the fdatasync:
 //!
 //! ```text
 //! synced = (A + s/B) / softmin(F, m_f) + Y/F                 seconds per write
@@ -114,17 +114,20 @@ impl Extras {
     }
 
     /// What a process spends on copying, reads and writes, with so many in flight.
-    pub(super) fn copied_s(&self, [reads_s, writes_s]: [f64; 2], depth: f64) -> f64 {
-        let share = 1.0 - 1.0 / depth;
-        let [read_cost, write_cost] = self.copy_costs.map(|cost| cost.powf(share));
-        read_cost * reads_s + write_cost * writes_s
+    pub(super) fn copied_s(&self, copies_s: [f64; 2], depth: f64) -> f64 {
+        self.copied_at_most_s(f64::INFINITY, copies_s, depth)
     }
 
     /// What of that the processors spend: what copying costs more in flight is handing over, what it
     /// costs less is work saved.
-    pub(super) fn processed_s(&self, [reads_s, writes_s]: [f64; 2], depth: f64) -> f64 {
+    pub(super) fn processed_s(&self, copies_s: [f64; 2], depth: f64) -> f64 {
+        self.copied_at_most_s(1.0, copies_s, depth)
+    }
+
+    /// With costs up to a bound.
+    fn copied_at_most_s(&self, most: f64, [reads_s, writes_s]: [f64; 2], depth: f64) -> f64 {
         let share = 1.0 - 1.0 / depth;
-        let [read_cost, write_cost] = self.copy_costs.map(|cost| cost.powf(share).min(1.0));
+        let [read_cost, write_cost] = self.copy_costs.map(|cost| cost.powf(share).min(most));
         read_cost * reads_s + write_cost * writes_s
     }
 

@@ -422,9 +422,7 @@ impl Law {
         let copy = times.copy_reads + times.copy_writes;
         let processed = self.extras.processed_s([times.copy_reads, times.copy_writes], depth);
         let wait = copy + times.reads + self.waited * times.writes + times.synced;
-        let limits = self.limits_at(times, load);
-        let busiest =
-            norm(self.working_s(times, depth), limits.least_s(times.shares, times.size_bytes));
+        let busiest = self.busiest_s(times, load);
         let alone = self.soft_max(wait, busiest);
         let power = self.queueing;
         let at_a_time = process_num * depth;
@@ -437,7 +435,13 @@ impl Law {
         shared(queued, at_a_time) * alone / shared(alone, 1.0)
     }
 
-    /// What storage spends on a request as long as it keeps to its limits, seconds.
+    /// What storage spends on a request, by its work or by its limits, seconds.
+    fn busiest_s(&self, times: &Times, load: Load) -> f64 {
+        let least_s = self.limits_at(times, load).least_s(times.shares, times.size_bytes);
+        norm(self.working_s(times, load.depth), least_s)
+    }
+
+    /// The same as long as it keeps to its limits.
     fn working_s(&self, times: &Times, depth: f64) -> f64 {
         let [reads_at_once, writes_at_once] = self.extras.overlaps(depth);
         let working = times.reads / (self.read_parallel * reads_at_once)
@@ -483,13 +487,12 @@ impl Law {
         let load = Load { process_num: 1.0, depth: 1.0 };
         let wait = times.copy_reads + times.copy_writes + times.reads + self.waited * times.writes;
         let held_up = self.response_s(&times, load) - wait;
-        let limits = self.limits_at(&times, load);
         let working_s = self.working_s(&times, load.depth);
-        let busiest_s = norm(working_s, limits.least_s(times.shares, times.size_bytes));
+        let busiest_s = self.busiest_s(&times, load).max(f64::MIN_POSITIVE);
         // How far the limits, and not the work, are what storage is busy with.
-        let limited = 1.0 - (working_s / busiest_s.max(f64::MIN_POSITIVE)).powf(RESOURCE_NORM);
+        let limited = 1.0 - (working_s / busiest_s).powf(RESOURCE_NORM);
         let reads_held_up =
-            held_up * limited * limits.share_of_reads(times.shares, times.size_bytes);
+            held_up * limited * self.limits.share_of_reads(times.shares, times.size_bytes);
         let writes_held_up = held_up - reads_held_up;
         let per_read = reads_held_up / work.read_frac.max(f64::MIN_POSITIVE);
         let per_write = writes_held_up / (1.0 - work.read_frac).max(f64::MIN_POSITIVE);
