@@ -195,12 +195,19 @@ mod tests {
     #[track_caller]
     fn keeps_time(watch: &Stopwatch) {
         let clock = Clock::start();
-        let (clock_from_ns, from_ns) = (clock.now_ns(), watch.now_ns());
-        watch.wait_until(from_ns + 200_000_000, u64::MAX);
-        let (clock_ns, ns) = (clock.now_ns() - clock_from_ns, watch.now_ns() - from_ns);
-        assert!(ns >= 200_000_000);
+        let mut apart = Vec::new();
         // The thread may be put aside between two readings.
-        assert!(clock_ns.abs_diff(ns) < 20_000_000, "{clock_ns} {ns}");
+        for _ in 0..10 {
+            let (clock_from_ns, from_ns) = (clock.now_ns(), watch.now_ns());
+            watch.wait_until(from_ns + 200_000_000, u64::MAX);
+            let (clock_ns, ns) = (clock.now_ns() - clock_from_ns, watch.now_ns() - from_ns);
+            assert!(ns >= 200_000_000);
+            if clock_ns.abs_diff(ns) < 20_000_000 {
+                return;
+            }
+            apart.push((clock_ns, ns));
+        }
+        panic!("{apart:?}");
     }
 
     #[test]

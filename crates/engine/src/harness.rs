@@ -78,10 +78,11 @@ mod tests {
 
     #[test]
     fn the_harness_costs_something_and_much_less_than_a_system_call_on_a_disk() {
-        let cost_s = cost_s(&Clock::start()).unwrap();
+        let clock = Clock::start();
+        let cost_s = (0..20).filter_map(|_| cost_s(&clock)).reduce(f64::min).unwrap();
         eprintln!("{:.1} ns per request", cost_s * 1e9);
         // Tens of nanoseconds when optimised on a quiet machine.
-        assert!(cost_s > 1e-9 && cost_s < 20e-6, "{cost_s}");
+        assert!(cost_s > 1e-9 && cost_s < 100e-6, "{cost_s}");
     }
 
     #[test]

@@ -29,7 +29,7 @@ fn a_real_file_is_measured_and_removed() {
     let work = Workdir::alone();
     let json =
         work.visit(&["target", "--unique-bytes", "8M", "--read-frac", "1", "--out", "m.jsonl"]);
-    assert!(json["ops_per_s"]["mean"].as_f64().unwrap() > 100.0);
+    assert!(json["ops_per_s"]["mean"].as_f64().unwrap() > 1.0);
     let point = &record(&work.path("m.jsonl")).points[0];
     // Counted truth: a file of this size, just written, is all in the page cache.
     assert!(point.hit_fraction.is_none_or(|hit| hit > 0.95), "{:?}", point.hit_fraction);

@@ -40,7 +40,7 @@ fn a_directory_is_mapped_and_left_as_it_was() {
         "run",
         "target",
         "--budget",
-        "12s",
+        "20s",
         "--unique-max",
         "64M",
         "--out",
@@ -51,8 +51,10 @@ fn a_directory_is_mapped_and_left_as_it_was() {
     assert!(record.points.iter().any(|point| point.engine == "psync"));
     assert_eq!(record.regions.first().unwrap().unique_bytes.from as u64, 8 << 20);
     assert_eq!(record.regions.last().unwrap().unique_bytes.to as u64, 64 << 20);
-    // Of 12 s; generous, for a test machine may be busy.
-    assert!(json["elapsed_s"].as_f64().unwrap() < 5.0 * 12.0, "{}", json["elapsed_s"]);
+    // However slow the machine: nothing is begun that cannot be ended within the budget.
+    let begun_s = record.points.iter().map(|point| point.started_s).reduce(f64::max);
+    assert!(begun_s.is_some_and(|begun_s| begun_s < 20.0), "{begun_s:?}");
+    assert!(json["elapsed_s"].as_f64().is_some_and(|elapsed_s| elapsed_s > 0.0));
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
 }
 

@@ -79,7 +79,7 @@ mod tests {
         let clock = Clock::start();
         let rate = copy_bytes_per_s(&clock, Some(8 << 20));
         eprintln!("copy: {rate:?} bytes/s in {:.3} s", clock.now_s());
-        assert!(rate.is_none_or(|rate| (1e8..1e12).contains(&rate)));
+        assert!(rate.is_none_or(|rate| (1e6..1e13).contains(&rate)));
     }
 
     #[test]

@@ -116,25 +116,37 @@ impl<E: InFlight> InFlight for Stalling<E> {
     }
 }
 
+/// What a machine may do to a test that is put aside is not done five times: what is wrong is.
+#[track_caller]
+fn check_often(mut check: impl FnMut() -> std::result::Result<(), String>) {
+    let off: Vec<String> = (0..5).map_while(|_| check().err()).collect();
+    assert!(off.len() < 5, "{off:?}");
+}
+
 #[test]
 fn every_request_is_in_its_class_histogram() {
-    let (counts, times) = run("read_frac=0.7,seq_frac=0.3", 1, 0.1, null);
-    for (count, histogram) in counts.iter().zip(&times.response) {
-        assert!(count.ops > 0);
-        assert_eq!(count.ops, histogram.len());
-    }
-    assert!(times.latency.is_none());
+    check_often(|| {
+        let (counts, times) = run("read_frac=0.7,seq_frac=0.3", 1, 0.1, null);
+        for (count, histogram) in counts.iter().zip(&times.response) {
+            assert_eq!(count.ops, histogram.len());
+        }
+        assert!(times.latency.is_none());
+        let is_all = counts.iter().all(|count| count.ops > 0);
+        if is_all { Ok(()) } else { Err(format!("{counts:?}")) }
+    });
 }
 
 #[test]
 fn an_open_loop_makes_as_many_requests_as_its_schedule_has() {
     for (rate, length_s) in [(1000.0, 0.5), (100_000.0, 0.5)] {
-        let (counts, times) = run(&format!("rate={rate}"), 1, length_s, null);
-        let ops: u64 = counts.iter().map(|class| class.ops).sum();
-        // The test itself may be put aside for a while before it says stop.
-        assert!(ops as f64 > rate * length_s * 0.98, "{rate}: {ops}");
-        assert!((ops as f64) < rate * length_s * 1.5, "{rate}: {ops}");
-        assert_eq!(times.latency.unwrap().len(), ops);
+        check_often(|| {
+            let (counts, times) = run(&format!("rate={rate}"), 1, length_s, null);
+            let ops: u64 = counts.iter().map(|class| class.ops).sum();
+            assert_eq!(times.latency.unwrap().len(), ops);
+            let share = ops as f64 / (rate * length_s);
+            let is_scheduled = (0.98..1.5).contains(&share);
+            if is_scheduled { Ok(()) } else { Err(format!("{rate}: {ops}")) }
+        });
     }
 }
 
@@ -206,15 +218,17 @@ fn the_realised_rate_is_the_asked_one_for_a_minute() {
 
 /// A stall of a second felt at 500 requests per second for 4 s: who comes at `a` in it waits
 /// `1 - a`, and of 2000 requests 20 wait longer than the 99th percentile.
-#[track_caller]
-fn check_stall(times: &Together) {
+fn stall_is_felt(times: &Together) -> std::result::Result<(), String> {
     let latency = times.latency.as_ref().unwrap();
     let total_s = latency.len() as f64 / 500.0;
     for quantile in [0.99, 0.999] {
         let expected_s = 1.0 - (1.0 - quantile) * total_s;
         let seen_s = latency.value_at_quantile(quantile) as f64 * 1e-9;
-        assert!((seen_s / expected_s - 1.0).abs() < 0.05, "{quantile}: {seen_s} {expected_s}");
+        if (seen_s / expected_s - 1.0).abs() > 0.05 {
+            return Err(format!("{quantile}: {seen_s} {expected_s}"));
+        }
     }
+    Ok(())
 }
 
 fn parts(directory: &tempfile::TempDir, watch: Stopwatch) -> Parts {
@@ -232,10 +246,12 @@ const SMALL: &str = "rate=500,size_mean=4k,size_dist=fixed";
 #[test]
 fn psync_feels_a_stall_for_all_who_come_in_it() {
     let directory = tempfile::tempdir().unwrap();
-    let (_, times) = run(SMALL, 1, 4.0, |watch| {
-        Engine::OneByOne(Box::new(Stalling::new(Psync::new(parts(&directory, watch)), watch)))
+    check_often(|| {
+        let (_, times) = run(SMALL, 1, 4.0, |watch| {
+            Engine::OneByOne(Box::new(Stalling::new(Psync::new(parts(&directory, watch)), watch)))
+        });
+        stall_is_felt(&times)
     });
-    check_stall(&times);
 }
 
 #[test]
@@ -247,10 +263,12 @@ fn io_uring_feels_a_stall_for_all_who_come_in_it_at_any_depth() {
     }
     for depth in [1, 32] {
         let directory = tempfile::tempdir().unwrap();
-        let (_, times) = run(SMALL, 1, 4.0, |watch| {
-            let engine = Uring::new(parts(&directory, watch), depth, usual).unwrap();
-            Engine::InFlight(Box::new(Stalling::new(engine, watch)))
+        check_often(|| {
+            let (_, times) = run(SMALL, 1, 4.0, |watch| {
+                let engine = Uring::new(parts(&directory, watch), depth, usual).unwrap();
+                Engine::InFlight(Box::new(Stalling::new(engine, watch)))
+            });
+            stall_is_felt(&times)
         });
-        check_stall(&times);
     }
 }

@@ -67,8 +67,9 @@ mod tests {
                 Ok(())
             })
             .unwrap();
+        let took_s = clock.now_s() - start_s;
         assert_eq!(timed.calls, made);
-        assert!(clock.now_s() - start_s >= 0.003);
-        assert!(timed.per_call_s > 0.0 && timed.per_call_s < 1e-4);
+        assert!(took_s >= 0.003);
+        assert!(timed.per_call_s > 0.0 && timed.per_call_s <= took_s);
     }
 }
