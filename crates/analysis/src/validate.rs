@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use ioscape_model::{
     Border, Errors, Figure, Point, Repeatability, Role, Validation, ValidationPoint, Workload,
 };
+use ioscape_stats::quantile;
 
 mod statistics;
 
-pub use statistics::{median, median_interval, quantile, rank_correlation, weighted_median};
+pub use statistics::{median_interval, rank_correlation, weighted_median};
 
 use crate::predict::Predictor;
 
@@ -181,16 +182,16 @@ fn errors(scored: &[&ValidationPoint], model: &str) -> Errors {
     let (median_low, median_high) = median_interval(&all, CONFIDENCE);
     Errors {
         workloads: answers.len() as u64,
-        median: median(&all),
+        median: quantile(&all, 0.5),
         median_low,
         median_high,
         median_even_sizes: weighted_median(&weighted),
         p75: quantile(&all, 0.75),
         p90: quantile(&all, 0.9),
-        log_median: median(&log_errors),
+        log_median: quantile(&log_errors, 0.5),
         coverage: has_intervals.then(|| held as f64 / answers.len() as f64),
-        interval_ratio_median: has_intervals.then(|| median(&widths)),
-        median_outside_bands: median(&outside),
+        interval_ratio_median: has_intervals.then(|| quantile(&widths, 0.5)),
+        median_outside_bands: quantile(&outside, 0.5),
         dropped: (all.len() - outside.len()) as u64,
     }
 }
@@ -212,7 +213,7 @@ fn repeatability(scored: &[&ValidationPoint]) -> Repeatability {
         (visit(0) / visit(1) - 1.0).abs()
     };
     let all = sorted(scored.iter().map(apart).collect());
-    Repeatability { median: median(&all), p90: quantile(&all, 0.9) }
+    Repeatability { median: quantile(&all, 0.5), p90: quantile(&all, 0.9) }
 }
 
 fn sorted(mut values: Vec<f64>) -> Vec<f64> {

@@ -7,6 +7,7 @@ use ioscape_model::units::{MIB, show_bytes};
 use ioscape_model::{
     Code, Curve, Figure, Finding, Line, Map, ModelLine, Point, Prediction, Severity, Warning,
 };
+use ioscape_stats::median;
 
 use crate::explore::{self, Event, JournalError, Progress, Run};
 use crate::plan::filling::Filling;
@@ -102,12 +103,10 @@ pub(crate) fn is_precise(predictor: &Predictor, run: &Run<'_>, points: &[Point])
     };
     let filling = Filling { ranges: &run.header.ranges, largest_bytes, seed: REFERENCE_SEED };
     let works = (0..REFERENCE).map(|index| filling.workload(index));
-    let mut half_widths: Vec<f64> = works
+    let half_widths = works
         .filter(|work| work.check().is_ok() && predictor.is_in_range(work))
-        .map(|work| half_width(&predictor.predict("", &work)))
-        .collect();
-    half_widths.sort_by(f64::total_cmp);
-    half_widths.get(half_widths.len() / 2).is_some_and(|median| *median <= precision)
+        .map(|work| half_width(&predictor.predict("", &work)));
+    median(half_widths).is_some_and(|median| median <= precision)
 }
 
 fn half_width(prediction: &Prediction) -> f64 {

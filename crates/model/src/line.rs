@@ -245,8 +245,8 @@ pub struct ModelLine {
     /// model was not cross-validated.
     #[serde(default)]
     pub cross_validated_error: Option<f64>,
-    /// Half-width of its 90 % intervals, in the model's own standard deviations; null for a model
-    /// without intervals.
+    /// Half-width of its 90 % intervals, in standard deviations of what it does not know; null for
+    /// a model without intervals.
     #[serde(default)]
     pub interval_factor: Option<f64>,
     /// The revision of the map this belongs to.

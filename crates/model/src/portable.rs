@@ -80,8 +80,10 @@ pub struct PortableProcess {
 /// How the interval of a prediction is made from what its model knows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PortableCalibration {
-    /// Half-width in standard deviations of the model's own.
+    /// Half-width in standard deviations: the model's own …
     pub factor: f64,
+    /// … and what errors have everywhere beside it, as a variance.
+    pub common_variance: f64,
     /// The same of a normal law, for what the model cannot know …
     pub score_usual: f64,
     /// … which is this: another hour, another state of the cache; standard deviation of a

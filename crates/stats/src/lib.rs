@@ -12,11 +12,13 @@ pub mod least_squares;
 pub mod maximise;
 pub mod monotone;
 pub mod pool;
+pub mod quantile;
 pub mod segment;
 pub mod series;
 pub mod steady;
 
 pub use interval::{Mean, t_two_sided};
 pub use pool::{Spread, Visit};
+pub use quantile::{median, quantile, robust_sd};
 pub use series::Piece;
 pub use steady::{Drift, Kept};

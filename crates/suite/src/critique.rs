@@ -3,6 +3,7 @@
 //! and the one rate that it would predict for every workload (Fig. 12).
 
 use ioscape_model::{Interval, IoShare, SuiteLines, Trial, ValidationPoint};
+use ioscape_stats::median;
 
 use crate::catalogue::Name;
 use crate::ousterhout::geometric_mean;
@@ -111,17 +112,12 @@ pub fn single_point_errors(
     measured: &[ValidationPoint],
 ) -> Vec<(String, f64)> {
     let error = |(name, predicted): &(String, f64)| {
-        let mut errors: Vec<f64> = measured
-            .iter()
-            .filter(|point| !point.measured_bytes_per_s.is_empty())
-            .map(|point| {
+        let errors =
+            measured.iter().filter(|point| !point.measured_bytes_per_s.is_empty()).map(|point| {
                 let rates = point.measured_bytes_per_s.iter().copied();
                 (predicted / geometric_mean(rates) - 1.0).abs()
-            })
-            .collect();
-        errors.sort_by(f64::total_cmp);
-        let middle = *errors.get(errors.len() / 2)?;
-        Some((name.clone(), f64::midpoint(middle, errors[(errors.len() - 1) / 2])))
+            });
+        Some((name.clone(), median(errors)?))
     };
     single_points.iter().filter_map(error).collect()
 }

@@ -6,6 +6,7 @@
 //! over that small step.
 
 use ioscape_model::Workload;
+use ioscape_stats::{median, robust_sd};
 
 use super::{Difference, System};
 use crate::model::Sample;
@@ -16,9 +17,8 @@ const STEP_MAX: f64 = 0.05;
 pub(super) const PAIRS_MIN: usize = 8;
 /// By this part of what was carried it may be wrong: one standard deviation.
 const CARRIED_ERROR: f64 = 0.5;
-/// For a normal law: the standard deviation over the median absolute one, the standard error of a
-/// median over that of a mean, and how many of the degrees of freedom the median deviation uses.
-const SIGMAS_PER_DEVIATION: f64 = 1.4826;
+/// For a normal law: the standard error of a median over that of a mean, and how many of the degrees
+/// of freedom the median deviation uses.
 const MEDIAN_OVER_MEAN: f64 = 1.2533;
 const EFFICIENCY: f64 = 0.37;
 
@@ -74,18 +74,10 @@ pub(super) fn typical(pairs: &[Pair]) -> Option<(Difference, usize)> {
     if count < PAIRS_MIN {
         return None;
     }
-    let ratios: Vec<f64> = pairs.iter().map(|pair| pair.ln_ratio).collect();
-    let middle = median(&ratios);
-    let deviations: Vec<f64> = ratios.iter().map(|value| (value - middle).abs()).collect();
-    let sd = SIGMAS_PER_DEVIATION * median(&deviations);
+    let ratios = || pairs.iter().map(|pair| pair.ln_ratio);
+    let middle = median(ratios())?;
+    let sd = robust_sd(ratios().map(|value| value - middle))?;
     let standard_error = MEDIAN_OVER_MEAN * sd / (count as f64).sqrt();
     let degrees_of_freedom = EFFICIENCY * (count as f64 - 1.0);
     Some((Difference { value: middle, sd: standard_error, degrees_of_freedom }, count))
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    f64::midpoint(sorted[middle], sorted[(sorted.len() - 1) / 2])
 }

@@ -60,7 +60,6 @@ fn sample(work: Workload, ln_throughput: f64) -> Sample {
         ln_throughput,
         sd: VISIT_SD,
         visits: 1,
-        is_space_filling: false,
         classes: Classes::default(),
         hit_fraction: None,
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use ioscape_model::line::ParameterValue;
 use ioscape_model::{Access, Classes, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
+use ioscape_stats::{median, robust_sd};
 use nalgebra::DVector;
 
 mod extras;
@@ -291,23 +292,13 @@ fn starts(priors: &[Prior]) -> Vec<Vec<f64>> {
     starts
 }
 
-/// The median of the absolute misses, times 1.4826 as it is for a normal law.
-fn robust_sd(mut misses: Vec<f64>) -> f64 {
-    for missed in &mut misses {
-        *missed = missed.abs();
-    }
-    misses.sort_by(f64::total_cmp);
-    1.4826 * misses[misses.len() / 2]
-}
-
 /// The law's own scatter around the samples, beyond that of the samples: robust.
 fn misfit(samples: &[Sample], law: &Law) -> f64 {
     let off =
         samples.iter().map(|sample| sample.ln_throughput - law.ln_throughput(&sample.workload));
-    let usual = robust_sd(off.collect());
-    let mut sd: Vec<f64> = samples.iter().map(|sample| sample.sd).collect();
-    sd.sort_by(f64::total_cmp);
-    (usual.powi(2) - sd[sd.len() / 2].powi(2)).max(0.0).sqrt().clamp(0.01, 0.3)
+    let usual = robust_sd(off).unwrap_or(0.0);
+    let sd = median(samples.iter().map(|sample| sample.sd)).unwrap_or(0.0);
+    (usual.powi(2) - sd.powi(2)).max(0.0).sqrt().clamp(0.01, 0.3)
 }
 
 impl Blend {

@@ -22,7 +22,6 @@ pub(super) fn training(
             ln_throughput: law(work).ln() + noise * normal,
             sd: noise.max(0.01),
             visits: 1,
-            is_space_filling: false,
             classes: Classes::default(),
             hit_fraction: None,
         }

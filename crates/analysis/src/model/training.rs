@@ -4,13 +4,12 @@ use ioscape_model::{
     Border, ClassTotals, Classes, Estimate, Hints, Host, Point, Ranges, Record, Region, Role,
     Workload,
 };
+use ioscape_stats::{median, robust_sd};
 
 use crate::estimate;
 
 /// Half of a 95 % interval over the standard error behind it.
 const SIGMAS_OF_95: f64 = 1.96;
-/// Standard deviation over median absolute deviation of a normal law.
-const SD_OVER_MAD: f64 = 1.4826;
 /// No measurement is better than this, whatever its interval says.
 const SD_MIN: f64 = 0.01;
 
@@ -25,8 +24,6 @@ pub struct Sample {
     pub sd: f64,
     /// How many visits it rests on.
     pub visits: u32,
-    /// Whether it was chosen by the space-filling sequence, before anything was known.
-    pub is_space_filling: bool,
     /// Requests by class, all visits together.
     pub classes: Classes,
     /// Share of the requested pages found resident, where known.
@@ -82,20 +79,13 @@ impl Training {
 pub fn drift_sd(points: &[Point]) -> f64 {
     let canaries = points.iter().filter(|point| point.role == Role::Canary);
     let alive = canaries.map(Point::throughput).filter(|rate| *rate > 0.0);
-    let mut logarithms: Vec<f64> = alive.map(f64::ln).collect();
+    let logarithms: Vec<f64> = alive.map(f64::ln).collect();
     if logarithms.len() < 3 {
         return 0.0;
     }
     // Robust: the first visit of a run may find the machine asleep.
-    let middle = median(&mut logarithms);
-    let mut off: Vec<f64> = logarithms.iter().map(|x| (x - middle).abs()).collect();
-    SD_OVER_MAD * median(&mut off)
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    f64::midpoint(values[half], values[(values.len() - 1) / 2])
+    let middle = median(logarithms.iter().copied()).unwrap_or(0.0);
+    robust_sd(logarithms.iter().map(|x| x - middle)).unwrap_or(0.0)
 }
 
 /// One sample per workload: those of the five parameters, and those with several requests in
@@ -120,7 +110,6 @@ fn sample(estimate: &Estimate, points: &[Point]) -> Sample {
         ln_throughput: throughput.mean.ln(),
         sd: (half_width / SIGMAS_OF_95).max(SD_MIN),
         visits: estimate.visits,
-        is_space_filling: visits().any(|point| point.role == Role::Calibration),
         classes: visits().fold(first, |sum, point| plus(&sum, &point.classes)),
         hit_fraction: estimate.hit_fraction,
     }

@@ -1,17 +1,21 @@
 //! Intervals that hold what they promise: normalised cross-conformal prediction (Barber et al.
-//! 2021) on workloads that were chosen before anything was known and left out of the fit.
+//! 2021) on workloads that were left out of the fit.
+//!
+//! What an error is held against is the model's own standard deviation and what it is off by
+//! everywhere: where the model thinks itself sure it is hardly better than elsewhere, and intervals
+//! that took its word for it were too wide for most in order to hold for these (`docs/method.md`,
+//! section 9).
 //!
 //! `crates/report/assets/predictor.js` has a port of the half-width: change both.
 
 use ioscape_model::portable::PortableCalibration;
+use ioscape_stats::{median, robust_sd};
 
 use crate::model::blend::{Blend, HeldOut};
 use crate::model::{Guess, Training};
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.9;
-/// Fewest space-filling samples that intervals are calibrated on by themselves.
-const SCORES_MIN: usize = 15;
 /// What a normal law says, where nothing can be counted: half of a 90 % interval over the standard
 /// deviation behind it.
 pub(super) const SCORE_USUAL: f64 = 1.645;
@@ -25,6 +29,8 @@ const HALF_WIDTH_MIN: f64 = 0.02;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Calibration {
     factor: f64,
+    /// Variance that errors have everywhere, beyond what the model knows of.
+    common_variance: f64,
     error_median: f64,
     /// What another hour and another state of the cache add: standard deviation of a logarithm.
     elsewhere_sd: f64,
@@ -34,17 +40,15 @@ impl Calibration {
     /// From samples that were left out of the fit.
     pub(super) fn of(blend: &Blend, training: &Training, held_out: &[HeldOut]) -> Self {
         let samples = &training.samples;
-        let mut errors: Vec<f64> = held_out.iter().map(|held| held.ln_error.abs()).collect();
-        errors.sort_by(f64::total_cmp);
-        let score = |held: &HeldOut| {
-            let noise = blend.noise(&samples[held.index].workload);
-            held.ln_error.abs() / sd(&held.guess, noise)
-        };
-        let fair = |held: &&HeldOut| samples[held.index].is_space_filling;
-        let mut scores: Vec<f64> = held_out.iter().filter(fair).map(score).collect();
-        if scores.len() < SCORES_MIN {
-            scores = held_out.iter().map(score).collect();
-        }
+        let errors = || held_out.iter().map(|held| held.ln_error.abs());
+        let known =
+            |held: &HeldOut| held.guess.sd.powi(2) + blend.noise(&samples[held.index].workload);
+        let error_median = median(errors()).unwrap_or(0.0);
+        let usual_variance = robust_sd(errors()).unwrap_or(0.0).powi(2);
+        let known_variance = median(held_out.iter().map(known)).unwrap_or(0.0);
+        let common_variance = (usual_variance - known_variance).max(0.0);
+        let score = |held: &HeldOut| held.ln_error.abs() / (known(held) + common_variance).sqrt();
+        let mut scores: Vec<f64> = held_out.iter().map(score).collect();
         scores.sort_by(f64::total_cmp);
         let rank = (CONFIDENCE * (scores.len() + 1) as f64).ceil() as usize;
         let factor = scores.get(rank.saturating_sub(1)).or(scores.last());
@@ -53,7 +57,8 @@ impl Calibration {
         let state_sd = if has_states { STATE_SD } else { 0.0 };
         Self {
             factor: factor.copied().unwrap_or(SCORE_USUAL),
-            error_median: errors.get(errors.len() / 2).copied().unwrap_or(0.0),
+            common_variance,
+            error_median,
             elsewhere_sd: training.drift_sd.hypot(state_sd),
         }
     }
@@ -62,6 +67,7 @@ impl Calibration {
     pub(super) fn portable(&self) -> PortableCalibration {
         PortableCalibration {
             factor: self.factor,
+            common_variance: self.common_variance,
             score_usual: SCORE_USUAL,
             elsewhere_sd: self.elsewhere_sd,
             half_width_min: HALF_WIDTH_MIN,
@@ -82,11 +88,7 @@ impl Calibration {
 
     /// Half of the interval's width, as a logarithm.
     pub(super) fn half_width(&self, guess: &Guess, noise: f64) -> f64 {
-        let here = self.factor * sd(guess, noise);
+        let here = self.factor * (guess.sd.powi(2) + noise + self.common_variance).sqrt();
         here.hypot(SCORE_USUAL * self.elsewhere_sd).max(HALF_WIDTH_MIN)
     }
-}
-
-fn sd(guess: &Guess, noise: f64) -> f64 {
-    (guess.sd.powi(2) + noise).sqrt()
 }

@@ -87,7 +87,6 @@ pub(super) fn training(seed: u64, count: usize, noise: f64) -> Training {
                 workload,
                 sd: noise,
                 visits: 1,
-                is_space_filling: true,
                 classes: Classes::default(),
                 hit_fraction: None,
             }

@@ -1,19 +1,4 @@
-//! Quantiles, the interval of a median, and rank correlation of a few hundred numbers.
-
-/// Quantile of sorted values, between neighbours in proportion (type 7 of Hyndman and Fan 1996);
-/// zero where there are none.
-pub fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
-    let position = share.clamp(0.0, 1.0) * last as f64;
-    let below = position as usize;
-    let above = (below + 1).min(last);
-    sorted[below] + (sorted[above] - sorted[below]) * (position - below as f64)
-}
-
-/// Median of sorted values; zero where there are none.
-pub fn median(sorted: &[f64]) -> f64 {
-    quantile(sorted, 0.5)
-}
+//! The interval of a median, a weighted one, and rank correlation of a few hundred numbers.
 
 /// The bootstrap's percentile interval of the median of sorted values (Efron 1979), computed
 /// instead of drawn: of a resample of n, the middle one is at most the k-th smallest value if at
@@ -103,16 +88,6 @@ mod tests {
     #[track_caller]
     fn near(found: f64, expected: f64) {
         assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
-    }
-
-    #[test]
-    fn quantiles_lie_between_neighbours() {
-        let sorted = [1.0, 2.0, 4.0, 8.0];
-        for (share, expected) in [(0.0, 1.0), (0.5, 3.0), (0.75, 5.0), (0.9, 6.8), (1.0, 8.0)] {
-            near(quantile(&sorted, share), expected);
-        }
-        near(median(&[5.0]), 5.0);
-        near(median(&[]), 0.0);
     }
 
     #[test]

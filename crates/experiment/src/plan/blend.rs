@@ -26,7 +26,7 @@ const CURVE_VISITS_MAX: usize = 14;
 /// Space-filling points that are new in every round.
 const CALIBRATION_PER_ROUND: u64 = 24;
 /// And points where the model is least sure: fewer, for they help its worst predictions and not
-/// the typical one, and intervals are calibrated on the others.
+/// the typical one.
 const REFINEMENT_PER_ROUND: usize = 12;
 /// In a later round one workload in so many of those measured before is visited again.
 const AGAIN_EVERY: usize = 3;

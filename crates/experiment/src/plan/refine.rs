@@ -49,7 +49,7 @@ impl Choice<'_> {
     /// can be fitted yet.
     pub(crate) fn where_unsure(&self, training: Training, count: usize) -> Vec<Workload> {
         let Ok(predictor) = Predictor::fit(training) else { return Vec::new() };
-        self.best(count, &|work| predictor.prediction_sd(work))
+        self.best(count, &|work| predictor.guess(work).sd)
     }
 
     /// The best so many candidates, best first. `sd` says how unsure the model is of the logarithm

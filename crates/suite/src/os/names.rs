@@ -6,6 +6,7 @@ use std::path::Path;
 
 use ioscape_engine::error::{Error, Result};
 use ioscape_model::{Score, TrialFigure};
+use ioscape_stats::median;
 
 use super::timing::Timer;
 use crate::benchmark::{count, seconds};
@@ -113,16 +114,11 @@ fn step_in(times_s: &[(usize, f64)]) -> Option<(usize, f64)> {
     (1..times_s.len()).find_map(|place| {
         let (upto, beyond) = times_s.split_at(place);
         let (size, before_s) = upto[place - 1];
-        let factor = median(beyond) / median(upto);
+        let usual = |times_s: &[(usize, f64)]| median(times_s.iter().map(|(_, time_s)| *time_s));
+        let factor = usual(beyond)? / usual(upto)?;
         let rises = beyond[0].1 >= STEP * before_s && factor >= STEP;
         (rises && beyond.len() >= BEYOND_MIN).then_some((size, factor))
     })
-}
-
-fn median(times_s: &[(usize, f64)]) -> f64 {
-    let mut sorted: Vec<f64> = times_s.iter().map(|(_, time_s)| *time_s).collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
 }
 
 /// The step in the sweep of a target: the size in KB beyond which creating and deleting takes at

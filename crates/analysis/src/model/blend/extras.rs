@@ -22,12 +22,13 @@ use std::collections::BTreeMap;
 use ioscape_model::line::ParameterValue;
 use ioscape_model::{Access, Range, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
+use ioscape_stats::{median, robust_sd};
 use nalgebra::DVector;
 
 use super::law::Law;
 use super::limits::Limits;
 use super::residual::Residual;
-use super::{FOLDS, HUBER, robust_sd};
+use super::{FOLDS, HUBER};
 use crate::model::{Sample, Training};
 
 #[cfg(test)]
@@ -333,7 +334,7 @@ impl Data<'_> {
 }
 
 fn misfit_of(misses: Vec<f64>) -> f64 {
-    robust_sd(misses).clamp(MISFIT_MIN, 0.5)
+    robust_sd(misses).unwrap_or(0.0).clamp(MISFIT_MIN, 0.5)
 }
 
 /// Where the parameters are expected, in the order of [`NAMES`].
@@ -348,9 +349,7 @@ fn priors(law: &Law, training: &Training) -> Vec<Prior> {
     };
     let synced =
         samples.iter().filter(|s| s.workload.fsync_every > 0 && s.workload.read_frac < 1.0);
-    let mut written_s: Vec<f64> = synced.map(per_write).collect();
-    written_s.sort_by(f64::total_cmp);
-    let usual_s = written_s.get(written_s.len() / 2).copied().unwrap_or(1e-3);
+    let usual_s = median(synced.map(per_write)).unwrap_or(1e-3);
     // Of all that was seen, requests of whatever kind, the most is near a limit if there is one.
     let most = |reached: &dyn Fn(&Workload, [f64; 2]) -> f64| {
         let of = |sample: &Sample| {

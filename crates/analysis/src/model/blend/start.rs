@@ -4,6 +4,7 @@
 
 use ioscape_model::{Access, Curve, Workload};
 use ioscape_stats::least_squares::Prior;
+use ioscape_stats::median;
 
 use super::law::Shape;
 use crate::model::{Sample, Training};
@@ -132,17 +133,12 @@ fn seconds(sample: &Sample) -> f64 {
     f64::from(work.process_num) * work.size_mean as f64 / sample.ln_throughput.exp()
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
-}
-
 /// Fixed seconds and bytes per second of the requests of some samples: a rough guess.
 fn rough_cost(training: &Training, chosen: impl Fn(&Workload) -> bool) -> Option<(f64, f64)> {
     let chosen = || training.samples.iter().filter(|sample| chosen(&sample.workload));
-    let fixed_s = median(chosen().map(|sample| seconds(sample) / 2.0).collect())?;
+    let fixed_s = median(chosen().map(|sample| seconds(sample) / 2.0))?;
     let rate = |sample: &Sample| 2.0 * sample.workload.size_mean as f64 / seconds(sample);
-    Some((fixed_s, median(chosen().map(rate).collect())?))
+    Some((fixed_s, median(chosen().map(rate))?))
 }
 
 /// How many processors copy, of so many that the machine has; 0 where that is not known.

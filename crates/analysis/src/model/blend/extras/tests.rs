@@ -22,7 +22,6 @@ fn samples(law: &Law) -> Vec<Sample> {
             workload,
             sd: 0.03,
             visits: 1,
-            is_space_filling: false,
             classes: Classes::default(),
             hit_fraction: None,
         }
