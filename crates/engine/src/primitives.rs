@@ -330,22 +330,30 @@ mod tests {
             };
             count("voluntary_ctxt_switches:") + count("nonvoluntary_ctxt_switches:")
         };
-        let mut pair = PingPong::start(Pinning::Same).unwrap();
-        let child = format!("/proc/{}/status", pair.child.as_raw_nonzero());
-        pair.round_trip().unwrap();
-        let before = switches();
-        for _ in 0..TRIPS {
+        let per_trip = || {
+            let mut pair = PingPong::start(Pinning::Same).unwrap();
+            let child = format!("/proc/{}/status", pair.child.as_raw_nonzero());
             pair.round_trip().unwrap();
+            let before = switches();
+            for _ in 0..TRIPS {
+                pair.round_trip().unwrap();
+            }
+            let ours = switches() - before;
+            let text = std::fs::read_to_string(child).unwrap();
+            let theirs: u64 = text
+                .lines()
+                .filter(|line| line.contains("ctxt_switches"))
+                .map(|line| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap())
+                .sum();
+            (ours + theirs) as f64 / TRIPS as f64
+        };
+        // Whoever shares the processor meanwhile adds switches.
+        let is_two = |per_trip: &f64| (1.9..2.5).contains(per_trip);
+        let mut seen = Vec::new();
+        while seen.len() < 20 && !seen.last().is_some_and(is_two) {
+            seen.push(per_trip());
         }
-        let ours = switches() - before;
-        let text = std::fs::read_to_string(child).unwrap();
-        let theirs: u64 = text
-            .lines()
-            .filter(|line| line.contains("ctxt_switches"))
-            .map(|line| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap())
-            .sum();
-        let per_trip = (ours + theirs) as f64 / TRIPS as f64;
-        assert!((1.9..4.0).contains(&per_trip), "{per_trip} switches per round trip");
+        assert!(seen.last().is_some_and(is_two), "{seen:?} switches per round trip");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use ioscape_engine::{Error, Rig};
 use ioscape_model::{
     Code, End, EndReason, Header, Line, Point, Role, Rules, Severity, Spent, Warning, Workload,
 };
+use ioscape_stats::quantile;
 
 use crate::measure::{self, Subject, measure};
 use crate::plan::{Landscape, Plan, Seen, Visit};
@@ -219,6 +220,11 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
                 return Ok((EndReason::Precision, None));
             }
         }
+        // Fitting models takes its time, too.
+        let elapsed_s = progress.elapsed_s(run.rig);
+        if let Some(reason) = limit_reached(run, progress, elapsed_s) {
+            return Ok((reason, None));
+        }
         (run.on_event)(Event::Visit { visit: &visit, points: progress.points.len(), elapsed_s });
         let before_bytes = run.rig.written_bytes();
         let made = make(run, progress, &visit);
@@ -379,7 +385,7 @@ pub(crate) fn canary_drift(points: &[Point]) -> Option<Warning> {
     let canaries = points.iter().filter(|point| point.role == Role::Canary);
     let mut throughputs: Vec<f64> = canaries.map(Point::throughput).collect();
     throughputs.sort_by(f64::total_cmp);
-    let median = *throughputs.get(throughputs.len() / 2).filter(|median| **median > 0.0)?;
+    let median = Some(quantile(&throughputs, 0.5)).filter(|median| *median > 0.0)?;
     let (slowest, fastest) = (throughputs.first()? / median, throughputs.last()? / median);
     if slowest > 1.0 - DRIFT && fastest < 1.0 + DRIFT {
         return None;

@@ -1,11 +1,11 @@
 //! Ctrl-C, SIGTERM and SIGKILL: what was measured is kept, nothing is left behind.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Stdio};
 
 use ioscape_model::EndReason;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
+use crate::running::{Running, points};
 use crate::workdir::{Workdir, record};
 
 /// Longer than any test waits: all of these runs are ended by a signal.
@@ -13,38 +13,19 @@ const RUN: [&str; 8] =
     ["run", "target", "--unique-max", "64M", "--budget", "10m", "--out", "r.jsonl"];
 
 /// Starts a run and waits until its record holds this many points.
-fn started(work: &Workdir, points: usize) -> Child {
-    started_as(work, &RUN, points)
-}
-
-fn started_as(work: &Workdir, arguments: &[&str], points: usize) -> Child {
-    let command = &mut work.command(arguments);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let clock = ioscape_engine::Clock::start();
-    while n_points(work) < points {
-        // However slow the machine: a run goes on until its budget is over.
-        assert_eq!(child.try_wait().unwrap(), None, "ended with {} points", n_points(work));
-        clock.sleep_until(clock.now_ns() + 20_000_000);
-    }
-    child
-}
-
-fn n_points(work: &Workdir) -> usize {
-    let text = std::fs::read_to_string(work.path("r.jsonl")).unwrap_or_default();
-    text.matches("\"kind\":\"point\"").count()
-}
-
-fn signal(child: &Child, signal: Signal) {
-    kill_process(Pid::from_child(child), signal).unwrap();
+fn started(work: &Workdir, arguments: &[&str], count: usize) -> Running {
+    let mut run = Running::start(work, arguments);
+    run.wait_until(|| points(&work.path("r.jsonl")) >= count);
+    run
 }
 
 #[test]
 fn ctrl_c_saves_reports_and_cleans_up() {
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let work = Workdir::alone();
-        let mut child = started(&work, 2);
-        signal(&child, sent);
-        assert_eq!(child.wait().unwrap().code(), Some(code));
+        let mut run = started(&work, &RUN, 2);
+        run.signal(sent);
+        assert_eq!(run.ended().code(), Some(code));
         let record = record(&work.path("r.jsonl"));
         assert_eq!(record.end.unwrap().reason, EndReason::Interrupted);
         assert!(record.map.unwrap().provisional);
@@ -56,15 +37,15 @@ fn ctrl_c_saves_reports_and_cleans_up() {
 #[test]
 fn a_killed_run_is_gone_on_with_and_nothing_is_left() {
     let work = Workdir::alone();
-    let mut child = started(&work, 3);
-    signal(&child, Signal::KILL);
-    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    let mut run = started(&work, &RUN, 3);
+    run.signal(Signal::KILL);
+    assert_eq!(run.ended().signal(), Some(9));
     assert!(!work.left_behind().is_empty(), "a killed run cannot clean up");
     let before = record(&work.path("r.jsonl"));
     let resume = ["run", "--resume", "r.jsonl", "--quiet"];
-    let mut child = started_as(&work, &resume, before.points.len() + 1);
-    signal(&child, Signal::INT);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let mut run = started(&work, &resume, before.points.len() + 1);
+    run.signal(Signal::INT);
+    assert_eq!(run.ended().code(), Some(130));
     let after = record(&work.path("r.jsonl"));
     assert_eq!(after.points[..before.points.len()], before.points[..]);
     assert!(after.points.len() > before.points.len());
@@ -88,13 +69,13 @@ fn a_run_that_has_ended_is_not_gone_on_with_unless_the_budget_grows() {
 #[test]
 fn clean_removes_what_a_killed_run_left() {
     let work = Workdir::alone();
-    let mut child = started(&work, 1);
+    let mut run = started(&work, &RUN, 1);
     let listed = work.stdout(&["clean", "target", "--dry-run"]);
     assert!(listed.contains("in use by a run"), "{listed}");
     work.stdout(&["clean", "target"]);
     assert!(!work.left_behind().is_empty(), "a live run's files stay");
-    signal(&child, Signal::KILL);
-    child.wait().unwrap();
+    run.signal(Signal::KILL);
+    run.ended();
     std::fs::write(work.target().join("mine"), "precious").unwrap();
     work.stdout(&["clean", "target"]);
     assert_eq!(work.left_behind(), [work.target().join("mine")]);

@@ -6,51 +6,18 @@
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use ioscape_engine::Clock;
 use ioscape_model::{EndReason, Record};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
+use crate::running::{Running, points, wait_ms};
 use crate::workdir::{Workdir, record};
 
 fn chance(seed: u64) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(seed)
-}
-
-fn wait_ms(ms: u64) {
-    let clock = Clock::start();
-    clock.sleep_until(clock.now_ns() + ms * 1_000_000);
-}
-
-fn spawn(work: &Workdir, arguments: &[&str]) -> Child {
-    work.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-/// Ends the child and gives its exit code and what it said.
-fn ended(child: Child) -> (Option<i32>, String) {
-    let output = child.wait_with_output().unwrap();
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
-}
-
-fn signal(child: &Child, signal: Signal) {
-    kill_process(Pid::from_child(child), signal).unwrap();
-}
-
-/// Points whose lines are whole.
-fn points(path: &Path) -> usize {
-    let text = std::fs::read(path).unwrap_or_default();
-    let lines = text.split_inclusive(|&byte| byte == b'\n');
-    lines.filter(|line| line.starts_with(b"{\"kind\":\"point\"") && line.ends_with(b"\n")).count()
-}
-
-fn wait_for_points(child: &mut Child, path: &Path, count: usize) {
-    while points(path) < count {
-        assert_eq!(child.try_wait().unwrap(), None, "ended with {} points", points(path));
-        wait_ms(10);
-    }
 }
 
 fn kills() -> usize {
@@ -67,16 +34,16 @@ fn killed_again_and_again(work: &Workdir, begin: &[&str], kills: usize, longest_
     let mut killed = 0;
     for _ in 0..kills {
         let arguments = if before.is_some() { &resume[..] } else { begin };
-        let mut child = spawn(work, arguments);
+        let mut run = Running::start(work, arguments);
         if before.is_none() {
-            wait_for_points(&mut child, &path, 1);
+            run.wait_until(|| points(&path) >= 1);
         }
         wait_ms(chance.random_range(0..longest_ms));
         let seen = points(&path);
-        if child.try_wait().unwrap().is_none() {
-            signal(&child, Signal::KILL);
+        if !run.has_ended() {
+            run.signal(Signal::KILL);
         }
-        let status = child.wait().unwrap();
+        let status = run.ended();
         let after = record(&path);
         assert!(after.points.len() >= seen, "{} of {seen} points", after.points.len());
         if let Some(before) = &before {
@@ -123,15 +90,15 @@ const LASTING: [&str; 8] =
 const SILENT: [&str; 3] = ["--report", "none", "--quiet"];
 
 /// Waits for another point, or the end, and has the run end as by Ctrl-C.
-fn ended_by_hand(mut child: Child, path: &Path) -> (Option<i32>, String) {
+fn ended_by_hand(mut run: Running, path: &Path) -> (Option<i32>, String) {
     let before = points(path);
-    while points(path) <= before && child.try_wait().unwrap().is_none() {
+    while points(path) <= before && !run.has_ended() {
         wait_ms(10);
     }
-    if child.try_wait().unwrap().is_none() {
-        signal(&child, Signal::INT);
+    if !run.has_ended() {
+        run.signal(Signal::INT);
     }
-    ended(child)
+    (run.ended().code(), run.stderr())
 }
 
 #[test]
@@ -140,8 +107,8 @@ fn a_run_on_a_directory_killed_at_random_instants_leaves_nothing_in_the_end() {
     let begin = [&LASTING[..], &SILENT].concat();
     let kills = 4.max(kills() / 10);
     assert_eq!(killed_again_and_again(&work, &begin, kills, 600), kills);
-    let child = spawn(&work, &[&["run", "--resume", "r.jsonl"], &SILENT[..]].concat());
-    let (code, said) = ended_by_hand(child, &work.path("r.jsonl"));
+    let run = Running::start(&work, &[&["run", "--resume", "r.jsonl"], &SILENT[..]].concat());
+    let (code, said) = ended_by_hand(run, &work.path("r.jsonl"));
     assert_eq!(code, Some(130), "{said}");
     assert!(record(&work.path("r.jsonl")).end.is_some());
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
@@ -215,15 +182,15 @@ fn a_rotten_record_is_refused_in_one_line_by_every_command_that_reads_one() {
 #[test]
 fn a_run_that_was_stopped_and_lost_its_files_meanwhile_goes_on_or_ends_in_one_line() {
     let work = Workdir::alone();
-    let mut child = spawn(&work, &[&LASTING[..], &["--quiet"]].concat());
-    wait_for_points(&mut child, &work.path("r.jsonl"), 1);
-    signal(&child, Signal::STOP);
+    let mut run = Running::start(&work, &[&LASTING[..], &["--quiet"]].concat());
+    run.wait_until(|| points(&work.path("r.jsonl")) >= 1);
+    run.signal(Signal::STOP);
     for file in work.left_behind() {
         std::fs::remove_file(file).unwrap();
     }
     wait_ms(1500);
-    signal(&child, Signal::CONT);
-    let (code, said) = ended_by_hand(child, &work.path("r.jsonl"));
+    run.signal(Signal::CONT);
+    let (code, said) = ended_by_hand(run, &work.path("r.jsonl"));
     // Files that are open go on without a name; those that are to be opened again are missed.
     let record = record(&work.path("r.jsonl"));
     match (code, record.end.map(|end| end.reason)) {
@@ -311,13 +278,13 @@ fn a_disk_that_fills_up_under_the_target_ends_the_run_and_leaves_nothing() {
     let work = Workdir::alone();
     let Some(_disk) = Mounted::tmpfs(&work.target(), "64m") else { return };
     let arguments = ["run", "target", "--budget", "10m", "--out", "r.jsonl"];
-    let mut child = spawn(&work, &[&arguments[..], &SILENT].concat());
-    wait_for_points(&mut child, &work.path("r.jsonl"), 1);
+    let mut run = Running::start(&work, &[&arguments[..], &SILENT].concat());
+    run.wait_until(|| points(&work.path("r.jsonl")) >= 1);
     let hog = work.target().join("hog");
     let mut filled = std::fs::File::create(&hog).unwrap();
     let full = std::io::copy(&mut std::io::repeat(1).take(64 << 20), &mut filled);
     assert!(full.is_err(), "the disk is full");
-    let (code, said) = ended_by_hand(child, &work.path("r.jsonl"));
+    let (code, said) = ended_by_hand(run, &work.path("r.jsonl"));
     assert!(matches!(code, Some(130 | 3)), "{code:?}: {said}");
     assert!(said.trim_end().lines().count() <= 1, "{said}");
     let record = record(&work.path("r.jsonl"));

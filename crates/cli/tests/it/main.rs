@@ -19,6 +19,7 @@ mod predict;
 mod predictor;
 mod refused;
 mod run;
+mod running;
 mod suite;
 mod terminal;
 mod validate;

@@ -51,10 +51,7 @@ fn a_directory_is_mapped_and_left_as_it_was() {
     assert!(record.points.iter().any(|point| point.engine == "psync"));
     assert_eq!(record.regions.first().unwrap().unique_bytes.from as u64, 8 << 20);
     assert_eq!(record.regions.last().unwrap().unique_bytes.to as u64, 64 << 20);
-    // However slow the machine: nothing is begun that cannot be ended within the budget.
-    let begun_s = record.points.iter().map(|point| point.started_s).reduce(f64::max);
-    assert!(begun_s.is_some_and(|begun_s| begun_s < 20.0), "{begun_s:?}");
-    assert!(json["elapsed_s"].as_f64().is_some_and(|elapsed_s| elapsed_s > 0.0));
+    assert_eq!(json["elapsed_s"].as_f64(), record.end.map(|end| end.elapsed_s));
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
 }
 

@@ -5,8 +5,9 @@ use std::process::{Command, Stdio};
 
 use ioscape_model::{EndReason, Method};
 use ioscape_suite::iostone::first::{FILE_BYTES, Operation, operations};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
+use crate::running::Running;
 use crate::workdir::{Workdir, record};
 
 const BRIEF: [&str; 6] = ["--repeats", "2", "--slice", "2ms", "--scale", "0.02"];
@@ -105,19 +106,16 @@ fn an_interrupted_suite_is_gone_on_with() {
     let work = Workdir::alone();
     let arguments =
         ["suite", "iostone-1987,iostone-1990", "target", "--repeats", "60", "--out", "s.jsonl"];
-    let mut command = work.command(&arguments);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let clock = ioscape_engine::Clock::start();
+    let mut run = Running::start(&work, &arguments);
     let trials = || {
         let text = std::fs::read_to_string(work.path("s.jsonl")).unwrap_or_default();
         text.matches("\"kind\":\"trial\"").count()
     };
-    while trials() < 3 {
-        assert_eq!(child.try_wait().unwrap(), None);
-        clock.sleep_until(clock.now_ns() + 2_000_000);
+    run.wait_until(|| trials() >= 3);
+    if !run.has_ended() {
+        run.signal(Signal::INT);
     }
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let code = child.wait().unwrap().code();
+    let code = run.ended().code();
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
     let before = record(&work.path("s.jsonl"));
     if code != Some(130) {

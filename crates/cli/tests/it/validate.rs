@@ -1,13 +1,13 @@
 //! Predictions held against measurements, on simulated devices and on a real directory.
 
 use std::collections::BTreeSet;
-use std::process::{Child, Stdio};
 
 use ioscape_model::{EndReason, Method, Role};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::maps::{self, HDD};
+use crate::running::Running;
 use crate::workdir::{Workdir, record};
 
 fn error_of(json: &Value, model: &str, figure: &str) -> f64 {
@@ -197,16 +197,16 @@ fn another_system_than_the_record_s_is_refused() {
 fn an_interrupted_validation_scores_what_was_measured_twice() {
     let work = Workdir::alone();
     claimed(&work, "claimed.jsonl", |_| {});
-    let validate = ["validate", "claimed.jsonl", "--workloads", "4", "--out", "v.jsonl"];
-    let mut child =
-        work.command(&validate).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for_second_round(&work, &mut child);
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{said}");
+    let validate = ["validate", "claimed.jsonl", "--workloads", "8", "--out", "v.jsonl"];
+    let mut run = Running::start(&work, &validate);
+    let text = || std::fs::read_to_string(work.path("v.jsonl")).unwrap_or_default();
+    run.wait_until(|| text().contains("\"round\":1,\"role\":\"validation\""));
+    run.signal(Signal::INT);
+    let status = run.ended();
+    let said = run.stdout();
+    assert_eq!(status.code(), Some(130), "{said}");
     assert!(
-        said.contains("It was interrupted") && said.contains("of 4 random workloads"),
+        said.contains("It was interrupted") && said.contains("of 8 random workloads"),
         "{said}"
     );
     assert!(said.contains("blend"), "{said}");
@@ -214,16 +214,4 @@ fn an_interrupted_validation_scores_what_was_measured_twice() {
     assert_eq!(trial.end.unwrap().reason, EndReason::Interrupted);
     assert!(work.path("v.html").exists());
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
-}
-
-fn wait_for_second_round(work: &Workdir, child: &mut Child) {
-    let clock = ioscape_engine::Clock::start();
-    loop {
-        let text = std::fs::read_to_string(work.path("v.jsonl")).unwrap_or_default();
-        if text.contains("\"round\":1,\"role\":\"validation\"") {
-            return;
-        }
-        assert_eq!(child.try_wait().unwrap(), None, "ended too soon: {text}");
-        clock.sleep_until(clock.now_ns() + 20_000_000);
-    }
 }

@@ -116,11 +116,18 @@ impl<E: InFlight> InFlight for Stalling<E> {
     }
 }
 
-/// What a machine may do to a test that is put aside is not done five times: what is wrong is.
+/// A test may be put aside for a while: what is wrong is wrong five times, and for a minute.
 #[track_caller]
 fn check_often(mut check: impl FnMut() -> std::result::Result<(), String>) {
-    let off: Vec<String> = (0..5).map_while(|_| check().err()).collect();
-    assert!(off.len() < 5, "{off:?}");
+    let watch = Stopwatch::calibrated();
+    let mut off = Vec::new();
+    while off.len() < 5 || watch.now_ns() < 60_000_000_000 {
+        match check() {
+            Ok(()) => return,
+            Err(how) => off.push(how),
+        }
+    }
+    panic!("{off:?}");
 }
 
 #[test]
@@ -138,7 +145,7 @@ fn every_request_is_in_its_class_histogram() {
 
 #[test]
 fn an_open_loop_makes_as_many_requests_as_its_schedule_has() {
-    for (rate, length_s) in [(1000.0, 0.5), (100_000.0, 0.5)] {
+    for (rate, length_s) in [(1000.0, 0.5), (20_000.0, 0.5)] {
         check_often(|| {
             let (counts, times) = run(&format!("rate={rate}"), 1, length_s, null);
             let ops: u64 = counts.iter().map(|class| class.ops).sum();

@@ -1,0 +1,81 @@
+//! A command under way, to be disturbed.
+
+use std::fs::{File, read, read_to_string};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+
+use ioscape_engine::Clock;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::workdir::Workdir;
+
+/// A command that ends with the test at the latest, also with one that fails.
+pub(crate) struct Running {
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Running {
+    pub(crate) fn start(work: &Workdir, arguments: &[&str]) -> Self {
+        // Pipes that nobody reads would hold it up.
+        let [stdout, stderr] = ["stdout", "stderr"].map(|name| work.path(name));
+        let into = |path: &Path| File::create(path).unwrap();
+        let mut command = work.command(arguments);
+        let child = command.stdout(into(&stdout)).stderr(into(&stderr)).spawn().unwrap();
+        Self { child, stdout, stderr }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits, however slow the machine; fails where the command ends before.
+    #[track_caller]
+    pub(crate) fn wait_until(&mut self, mut is_so: impl FnMut() -> bool) {
+        loop {
+            // In this order: it may do the last thing and end between two looks.
+            let has_ended = self.has_ended();
+            if is_so() {
+                return;
+            }
+            assert!(!has_ended, "ended too soon: {}", self.stderr());
+            wait_ms(5);
+        }
+    }
+
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    pub(crate) fn stdout(&self) -> String {
+        read_to_string(&self.stdout).unwrap()
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        read_to_string(&self.stderr).unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+pub(crate) fn wait_ms(ms: u64) {
+    let clock = Clock::start();
+    clock.sleep_until(clock.now_ns() + ms * 1_000_000);
+}
+
+/// Points of a record whose lines are whole.
+pub(crate) fn points(path: &Path) -> usize {
+    let text = read(path).unwrap_or_default();
+    let lines = text.split_inclusive(|&byte| byte == b'\n');
+    lines.filter(|line| line.starts_with(b"{\"kind\":\"point\"") && line.ends_with(b"\n")).count()
+}
