@@ -80,14 +80,14 @@ pub struct PortableProcess {
 /// How the interval of a prediction is made from what its model knows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PortableCalibration {
-    /// Half-width in standard deviations: the model's own …
+    /// Half-width in standard deviations of what is not known: the model's own variance, noise and
+    /// `shared_variance`.
     pub factor: f64,
-    /// … and what errors have everywhere beside it, as a variance.
-    pub common_variance: f64,
-    /// The same of a normal law, for what the model cannot know …
+    /// What errors share beyond the model's own variance.
+    pub shared_variance: f64,
+    /// What `factor` is for a normal law, and for `elsewhere_sd`.
     pub score_usual: f64,
-    /// … which is this: another hour, another state of the cache; standard deviation of a
-    /// logarithm.
+    /// What another hour and another state of the cache add: standard deviation of a logarithm.
     pub elsewhere_sd: f64,
     /// No interval has a smaller half-width, as a logarithm.
     pub half_width_min: f64,

@@ -386,8 +386,8 @@ const Predictor = (() => {
     }
 
     half_width(guess, noise) {
-      const { factor, common_variance, score_usual, elsewhere_sd, half_width_min } = this.portable.calibration;
-      const here = factor * sqrt(guess.sd ** 2 + noise + common_variance);
+      const { factor, shared_variance, score_usual, elsewhere_sd, half_width_min } = this.portable.calibration;
+      const here = factor * sqrt(guess.sd ** 2 + noise + shared_variance);
       return max(Math.hypot(here, score_usual * elsewhere_sd), half_width_min);
     }
 

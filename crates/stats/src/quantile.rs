@@ -7,7 +7,12 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let position = share.clamp(0.0, 1.0) * last as f64;
     let below = position as usize;
     let above = (below + 1).min(last);
-    sorted[below] + (sorted[above] - sorted[below]) * (position - below as f64)
+    let share_above = position - below as f64;
+    // Neighbours without an end have no place between them.
+    if share_above <= 0.0 || sorted[below] >= sorted[above] {
+        return sorted[below];
+    }
+    sorted[below] + (sorted[above] - sorted[below]) * share_above
 }
 
 /// Median of values in any order; none where there are none.
@@ -44,6 +49,8 @@ mod tests {
         assert_eq!(median([8.0, 1.0, 4.0, 2.0]), Some(3.0));
         assert_eq!(median([5.0, 7.0, 1.0]), Some(5.0));
         assert_eq!(median([]), None);
+        assert_eq!(median([1.0, 2.0, f64::INFINITY]), Some(2.0));
+        assert_eq!(median([1.0, f64::INFINITY, f64::INFINITY]), Some(f64::INFINITY));
         assert_eq!(robust_sd([-2.0, 1.0, 1e9]), Some(2.0 * SD_OVER_MEDIAN));
     }
 }

@@ -1,10 +1,9 @@
 //! Intervals that hold what they promise: normalised cross-conformal prediction (Barber et al.
 //! 2021) on workloads that were left out of the fit.
 //!
-//! What an error is held against is the model's own standard deviation and what it is off by
-//! everywhere: where the model thinks itself sure it is hardly better than elsewhere, and intervals
-//! that took its word for it were too wide for most in order to hold for these (`docs/method.md`,
-//! section 9).
+//! Errors are held against the model's own variance and one that all of them share. Where the model
+//! thinks itself sure it is hardly better than elsewhere: a factor on its own doubt alone, large
+//! enough there, made all other intervals too wide (`docs/method.md`, section 9).
 //!
 //! `crates/report/assets/predictor.js` has a port of the half-width: change both.
 
@@ -12,7 +11,7 @@ use ioscape_model::portable::PortableCalibration;
 use ioscape_stats::{median, robust_sd};
 
 use crate::model::blend::{Blend, HeldOut};
-use crate::model::{Guess, Training};
+use crate::model::{Guess, Sample, Training};
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.9;
@@ -25,12 +24,11 @@ const STATE_SD: f64 = 0.08;
 /// Intervals are never narrower than this half-width, as a logarithm.
 const HALF_WIDTH_MIN: f64 = 0.02;
 
-/// How much wider than their own standard deviation errors turned out to be.
+/// How far errors went beyond what the model knew of.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Calibration {
     factor: f64,
-    /// Variance that errors have everywhere, beyond what the model knows of.
-    common_variance: f64,
+    shared_variance: f64,
     error_median: f64,
     /// What another hour and another state of the cache add: standard deviation of a logarithm.
     elsewhere_sd: f64,
@@ -40,14 +38,13 @@ impl Calibration {
     /// From samples that were left out of the fit.
     pub(super) fn of(blend: &Blend, training: &Training, held_out: &[HeldOut]) -> Self {
         let samples = &training.samples;
-        let errors = || held_out.iter().map(|held| held.ln_error.abs());
-        let known =
-            |held: &HeldOut| held.guess.sd.powi(2) + blend.noise(&samples[held.index].workload);
-        let error_median = median(errors()).unwrap_or(0.0);
-        let usual_variance = robust_sd(errors()).unwrap_or(0.0).powi(2);
-        let known_variance = median(held_out.iter().map(known)).unwrap_or(0.0);
-        let common_variance = (usual_variance - known_variance).max(0.0);
-        let score = |held: &HeldOut| held.ln_error.abs() / (known(held) + common_variance).sqrt();
+        let known = |held: &HeldOut| {
+            let Sample { workload, visits, .. } = &samples[held.index];
+            held.guess.sd.powi(2) + blend.noise(workload) / f64::from((*visits).max(1))
+        };
+        let errors = || held_out.iter().map(|held| held.ln_error);
+        let shared_variance = shared_variance(errors(), held_out.iter().map(known));
+        let score = |held: &HeldOut| held.ln_error.abs() / (known(held) + shared_variance).sqrt();
         let mut scores: Vec<f64> = held_out.iter().map(score).collect();
         scores.sort_by(f64::total_cmp);
         let rank = (CONFIDENCE * (scores.len() + 1) as f64).ceil() as usize;
@@ -57,8 +54,8 @@ impl Calibration {
         let state_sd = if has_states { STATE_SD } else { 0.0 };
         Self {
             factor: factor.copied().unwrap_or(SCORE_USUAL),
-            common_variance,
-            error_median,
+            shared_variance,
+            error_median: median(errors().map(f64::abs)).unwrap_or(0.0),
             elsewhere_sd: training.drift_sd.hypot(state_sd),
         }
     }
@@ -67,7 +64,7 @@ impl Calibration {
     pub(super) fn portable(&self) -> PortableCalibration {
         PortableCalibration {
             factor: self.factor,
-            common_variance: self.common_variance,
+            shared_variance: self.shared_variance,
             score_usual: SCORE_USUAL,
             elsewhere_sd: self.elsewhere_sd,
             half_width_min: HALF_WIDTH_MIN,
@@ -76,7 +73,7 @@ impl Calibration {
         }
     }
 
-    /// Half-width of the intervals in standard deviations of the model's own.
+    /// Half-width of the intervals in standard deviations of what is not known, elsewhere apart.
     pub(super) fn factor(&self) -> f64 {
         self.factor
     }
@@ -88,7 +85,33 @@ impl Calibration {
 
     /// Half of the interval's width, as a logarithm.
     pub(super) fn half_width(&self, guess: &Guess, noise: f64) -> f64 {
-        let here = self.factor * (guess.sd.powi(2) + noise + self.common_variance).sqrt();
+        let here = self.factor * (guess.sd.powi(2) + noise + self.shared_variance).sqrt();
         here.hypot(SCORE_USUAL * self.elsewhere_sd).max(HALF_WIDTH_MIN)
+    }
+}
+
+/// Variance that errors share beyond what the model knew of: theirs, but for a few far out, less
+/// what is known in the median.
+fn shared_variance(
+    ln_errors: impl IntoIterator<Item = f64>,
+    known: impl IntoIterator<Item = f64>,
+) -> f64 {
+    let all = robust_sd(ln_errors).unwrap_or(0.0).powi(2);
+    (all - median(known).unwrap_or(0.0)).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_errors_share_is_what_the_model_does_not_know_of() {
+        // Half of a normal law's errors are beyond 0.6745 standard deviations.
+        let errors = |sd: f64| [0.3, -0.6745, 0.6745, 0.1, -1.6].map(|error| error * sd);
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-5, "{found}");
+        near(shared_variance(errors(0.2), [0.01; 5]), 0.03);
+        near(shared_variance(errors(0.2), [0.0, 0.01, 0.01, 0.02, 9.0]), 0.03);
+        near(shared_variance(errors(0.2), [0.05; 5]), 0.0);
+        near(shared_variance([], []), 0.0);
     }
 }

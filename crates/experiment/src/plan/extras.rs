@@ -45,7 +45,7 @@ const EVERY_WRITE: f64 = 0.3;
 /// as long as their mean, and an engine refuses more than a quarter.
 const MEMORY_PARTS: u64 = 64;
 /// Where the space-filling points lie among those of the five parameters: far along, so that no
-/// workload without these keys is one of a calibration at the same time.
+/// workload without these keys is measured as one of both.
 const FILLING_FROM: u64 = 1 << 20;
 
 /// What they are made of.

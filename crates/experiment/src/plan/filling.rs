@@ -1,5 +1,5 @@
-//! The space-filling law: workloads spread evenly over the whole box. What a model is calibrated
-//! on, what refinement chooses from, and what `--precision` is judged by.
+//! The space-filling law: workloads spread evenly over the whole box. What refinement chooses
+//! from, and what `--precision` is judged by.
 
 use ioscape_model::units::{KIB, MIB};
 use ioscape_model::{Ranges, Workload};

@@ -37,7 +37,7 @@ fn model(samples: usize) -> PortablePredictor {
         noise: Some([0.03; 3]),
         calibration: PortableCalibration {
             factor: 1.7,
-            common_variance: 0.01,
+            shared_variance: 0.01,
             score_usual: 1.645,
             elsewhere_sd: 0.08,
             half_width_min: 0.02,

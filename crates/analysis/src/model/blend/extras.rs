@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use ioscape_model::line::ParameterValue;
 use ioscape_model::{Access, Range, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
-use ioscape_stats::{median, robust_sd};
+use ioscape_stats::{median, quantile, robust_sd};
 use nalgebra::DVector;
 
 use super::law::Law;
@@ -39,6 +39,10 @@ const VALUES_MIN: usize = 2;
 /// What the extension is expected to miss by before it is fitted, and the least it ever does.
 const MISFIT_START: f64 = 0.1;
 const MISFIT_MIN: f64 = 0.05;
+/// And the most that it is taken to miss by.
+const MISFIT_MAX: f64 = 0.5;
+/// The 90 % quantile of the absolute values of a normal law, in standard deviations.
+const SCORE_90: f64 = 1.645;
 const STEPS: usize = 40;
 /// Exponent of the soft minimum of `F` and what storage takes at a time.
 const FLUSH_NORM: i32 = 4;
@@ -230,9 +234,7 @@ impl Extension {
             misfit = misfit_of(data.misses(&at));
         }
         let fit = data.fit(&at, misfit);
-        // Counts twice what the parameters are unsure of, for the samples left out were missed by
-        // that too: rather too wide than too narrow from so few.
-        let misfit = misfit_of(data.held_out(&at, misfit));
+        let misfit = usual_tail(data.held_out(&at, misfit));
         Some(Self { fit, misfit, coverage })
     }
 
@@ -334,7 +336,16 @@ impl Data<'_> {
 }
 
 fn misfit_of(misses: Vec<f64>) -> f64 {
-    robust_sd(misses).unwrap_or(0.0).clamp(MISFIT_MIN, 0.5)
+    robust_sd(misses).unwrap_or(0.0).clamp(MISFIT_MIN, MISFIT_MAX)
+}
+
+/// Standard deviation of a normal law with a tenth as far out as these have it, for intervals.
+/// Counts twice what the parameters are unsure of, for samples left out are missed by that, too:
+/// rather too wide than too narrow from so few.
+fn usual_tail(misses: Vec<f64>) -> f64 {
+    let mut off: Vec<f64> = misses.into_iter().map(f64::abs).collect();
+    off.sort_by(f64::total_cmp);
+    (quantile(&off, 0.9) / SCORE_90).clamp(MISFIT_MIN, MISFIT_MAX)
 }
 
 /// Where the parameters are expected, in the order of [`NAMES`].

@@ -5,7 +5,7 @@
 //! touched, `N` the processes:
 //!
 //! ```text
-//! copy   = Σ_class P(class) (a + s/b · (1 + κ (1 − min(1, L/U))))     processor, always paid
+//! copy   = Σ_class P(class) (a + s/b · (1 + κ (1 − min(1, L/U*))))    processor, always paid
 //! reads  = r Σ_p P(p) Σ_level P(level | p) (pieces · A + s/B)         beyond the cache C
 //! writes = (1 − r) Σ_p P(p) Σ_level P(level | p) (A + s/B)            beyond the dirty limit D
 //! W = copy + reads + ω writes                                         what a process waits for
@@ -21,7 +21,7 @@
 //! somewhere else does, for read-ahead has not found its stride. Write-back runs beside the
 //! writer, so only the part `ω` of it is waited for as long as the storage keeps up. With `k = 1`,
 //! `A` is the balanced-job bound of a closed network (Zahorjan et al. 1982); with a large `k`, its
-//! asymptotes: `max(W, N D)`. `A₁` is `A` with one process. The limits are on requests and on bytes
+//! asymptotes: `max(W, N D)`. `U*` is `U` and the buffers of further requests in flight. `A₁` is `A` with one process. The limits are on requests and on bytes
 //! per second, as volumes are sold (see `limits`): storage that does many small requests at a time
 //! moves few large ones. Processors are shared in slices of time, which is no queue: the larger of
 //! both counts, with a corner of its own.
@@ -312,7 +312,7 @@ impl Law {
         } else {
             (self.write_fixed_s, self.write_bytes_per_s, self.write_memory_cost)
         };
-        let in_memory = 1.0 - held(self.processor_cache_bytes, work);
+        let in_memory = 1.0 - (self.processor_cache_bytes / copied_over_bytes(work)).min(1.0);
         let copy_s = work.size_mean as f64 / bytes_per_s.of_class(is_sequential);
         fixed_s.of_class(is_sequential) + copy_s * (1.0 + memory_cost * in_memory)
     }
@@ -567,6 +567,13 @@ fn shares_beyond<'a>(
         let here = next.max(held_so_far) - held_so_far;
         (here > 0.0).then_some((cache, here))
     })
+}
+
+/// What copying goes over again and again: the data touched, and the buffers of requests in flight
+/// but the one of each process that is always there.
+fn copied_over_bytes(work: &Workload) -> f64 {
+    let others = f64::from(work.process_num) * (f64::from(work.depth) - 1.0);
+    work.unique_bytes as f64 + others * work.size_mean as f64
 }
 
 /// Which part of the data touched a cache of this size holds.

@@ -237,7 +237,7 @@ impl Port<'_> {
             variance += (0..4).map(|i| (of[i] * noise[[0, 0, 1, 2][i]]).powi(2)).sum::<f64>();
         }
         let by = &self.model.calibration;
-        let here = by.factor * (variance + by.common_variance).sqrt();
+        let here = by.factor * (variance + by.shared_variance).sqrt();
         let half = here.hypot(by.score_usual * by.elsewhere_sd).max(by.half_width_min);
         let half = half + by.wider_outside * self.outside();
         [guess.exp(), (guess - half).exp(), (guess + half).exp()]

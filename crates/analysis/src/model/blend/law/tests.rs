@@ -33,6 +33,16 @@ fn law() -> impl Strategy<Value = Law> {
     })
 }
 
+#[test]
+fn buffers_of_requests_in_flight_push_data_out_of_the_processors_cache() {
+    let law = Law::of(SHAPE, &usual());
+    let small = Workload { unique_bytes: 4 * MIB, size_mean: MIB, ..Workload::default() };
+    let deep = Workload { depth: 16, ..small.clone() };
+    assert!(law.copy_time_s(&deep) > 1.1 * law.copy_time_s(&small));
+    let short = |depth: u32| Workload { depth, size_mean: 4 * KIB, ..small.clone() };
+    assert!((law.copy_time_s(&short(16)) / law.copy_time_s(&short(1)) - 1.0).abs() < 1e-12);
+}
+
 fn work() -> impl Strategy<Value = Workload> {
     (3.0..10.0_f64, 2.0..10.0_f64, 0.0..=1.0_f64, 0.0..=1.0_f64, 1..8_u32).prop_map(
         |(unique, size, read_frac, seq_frac, process_num)| Workload {
@@ -101,6 +111,8 @@ proptest! {
     ) {
         let at = |depth: u32| law.ln_throughput(&Workload { depth, ..work.clone() });
         prop_assert!((at(1) - law.ln_throughput(&work)).abs() < 1e-12);
+        // With nothing in the processors' cache: buffers of more requests may push out what is.
+        let law = Law { processor_cache_bytes: 1.0, ..law };
         // With no limit in sight.
         let limitless = law.clone().with_extras(Extras::limitless());
         let at = |depth: u32| limitless.ln_throughput(&Workload { depth, ..work.clone() });
