@@ -83,7 +83,7 @@ pub(crate) fn training(
         host: host.clone(),
         hints: hints.clone(),
         ranges,
-        drift_sd: drift_sd(points),
+        drift_sd: drift_sd(points, host),
     }
 }
 

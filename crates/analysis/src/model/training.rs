@@ -63,7 +63,7 @@ impl Training {
             host: record.header.host.clone(),
             hints: record.header.hints.clone(),
             ranges: record.header.ranges,
-            drift_sd: drift_sd(&record.points),
+            drift_sd: drift_sd(&record.points, &record.header.host),
         }
     }
 
@@ -75,17 +75,25 @@ impl Training {
     }
 }
 
-/// Scatter of the canaries: the same small workload, again and again, while the run lasted.
-pub fn drift_sd(points: &[Point]) -> f64 {
+/// What a machine is expected to drift by before anything was seen, standard deviation of a
+/// logarithm, and how many canaries that weighs as much as: three canaries of three minutes that
+/// happen to agree say little of the next hour.
+const DRIFT_EXPECTED: f64 = 0.15;
+const DRIFT_WEIGHT: f64 = 4.0;
+
+/// Scatter of the canaries: the same small workload, again and again, while the run lasted. A
+/// machine is known to drift, a simulated one (without a kernel) is what it shows.
+pub fn drift_sd(points: &[Point], host: &Host) -> f64 {
     let canaries = points.iter().filter(|point| point.role == Role::Canary);
     let alive = canaries.map(Point::throughput).filter(|rate| *rate > 0.0);
     let logarithms: Vec<f64> = alive.map(f64::ln).collect();
-    if logarithms.len() < 3 {
-        return 0.0;
-    }
     // Robust: the first visit of a run may find the machine asleep.
     let middle = median(logarithms.iter().copied()).unwrap_or(0.0);
-    robust_sd(logarithms.iter().map(|x| x - middle)).unwrap_or(0.0)
+    let seen = robust_sd(logarithms.iter().map(|x| x - middle)).unwrap_or(0.0);
+    let count = if logarithms.len() < 3 { 0.0 } else { logarithms.len() as f64 };
+    let expected = if host.kernel.is_empty() { 0.0 } else { DRIFT_WEIGHT };
+    let squares = expected * DRIFT_EXPECTED.powi(2) + count * seen.powi(2);
+    (squares / (expected + count).max(1.0)).sqrt()
 }
 
 /// One sample per workload: those of the five parameters, and those with several requests in
@@ -133,5 +141,32 @@ fn plus(one: &Classes, other: &Classes) -> Classes {
         read_rand: add(&one.read_rand, &other.read_rand),
         write_seq: add(&one.write_seq, &other.write_seq),
         write_rand: add(&one.write_rand, &other.write_rand),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ioscape_model::Interval;
+
+    use super::*;
+
+    #[test]
+    fn few_canaries_that_agree_do_not_say_that_a_machine_never_drifts() {
+        let canary = |rate: f64| Point {
+            role: Role::Canary,
+            ..Point::bare(Workload::default(), "psync", Interval::exact(rate))
+        };
+        let alike = |count: usize| vec![canary(1e9); count];
+        let simulated = Host::default();
+        let real = Host { kernel: "6.18".to_owned(), ..Host::default() };
+        assert!(drift_sd(&alike(3), &simulated) < 1e-12);
+        assert!((drift_sd(&alike(2), &real) - DRIFT_EXPECTED).abs() < 1e-12);
+        assert!(drift_sd(&alike(3), &real) > 0.1);
+        assert!(drift_sd(&alike(100), &real) < 0.035);
+        // Half of them 0.2 off to either side: 0.3 by the median.
+        let drifting: Vec<Point> =
+            (0..100).map(|i| canary(1e9 * if i % 2 == 0 { 1.2214 } else { 0.8187 })).collect();
+        assert!((drift_sd(&drifting, &simulated) - 0.2965).abs() < 1e-3);
+        assert!((drift_sd(&drifting, &real) - 0.2965).abs() < 0.01);
     }
 }
