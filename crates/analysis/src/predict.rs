@@ -141,6 +141,12 @@ impl Predictor {
         (high / low).ln() / (2.0 * calibration::SCORE_USUAL)
     }
 
+    /// Half of the 90 % interval, as a logarithm, but for what another hour and another state of the
+    /// cache add: what more visits could still lower.
+    pub fn half_width_here(&self, work: &Workload) -> f64 {
+        self.calibration.half_width_here(&self.guess(work), self.blend.noise(work))
+    }
+
     /// Whether the workload lies inside the box that was measured.
     pub fn is_in_range(&self, work: &Workload) -> bool {
         self.outside(work).1.is_empty()

@@ -4,9 +4,7 @@ use ioscape_analysis::estimate;
 use ioscape_analysis::finding::{self, Evidence};
 use ioscape_analysis::predict::Predictor;
 use ioscape_model::units::{MIB, show_bytes};
-use ioscape_model::{
-    Code, Curve, Figure, Finding, Line, Map, ModelLine, Point, Prediction, Severity, Warning,
-};
+use ioscape_model::{Code, Curve, Finding, Line, Map, ModelLine, Point, Severity, Warning};
 use ioscape_stats::median;
 
 use crate::explore::{self, Event, JournalError, Progress, Run};
@@ -93,7 +91,7 @@ fn model_finding(predictor: &Predictor, lines: &[ModelLine], revision: u32) -> O
 }
 
 /// Whether the typical prediction is known this well: the median of the relative half-widths of
-/// 90 % intervals over workloads spread evenly over what was reached.
+/// 90 % intervals, another hour apart, over workloads spread evenly over what was reached.
 pub(crate) fn is_precise(predictor: &Predictor, run: &Run<'_>, points: &[Point]) -> bool {
     let Some(precision) = run.header.limits.precision else { return false };
     let largest_bytes = |process_num: u32| {
@@ -105,13 +103,8 @@ pub(crate) fn is_precise(predictor: &Predictor, run: &Run<'_>, points: &[Point])
     let works = (0..REFERENCE).map(|index| filling.workload(index));
     let half_widths = works
         .filter(|work| work.check().is_ok() && predictor.is_in_range(work))
-        .map(|work| half_width(&predictor.predict("", &work)));
+        .map(|work| predictor.half_width_here(&work).sinh());
     median(half_widths).is_some_and(|median| median <= precision)
-}
-
-fn half_width(prediction: &Prediction) -> f64 {
-    let Figure { value, low, high } = prediction.throughput_bytes_per_s;
-    (high - low) / 2.0 / value
 }
 
 /// What is doubtful about the run as a whole, now that it is over.

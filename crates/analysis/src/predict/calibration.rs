@@ -85,8 +85,13 @@ impl Calibration {
 
     /// Half of the interval's width, as a logarithm.
     pub(super) fn half_width(&self, guess: &Guess, noise: f64) -> f64 {
-        let here = self.factor * (guess.sd.powi(2) + noise + self.shared_variance).sqrt();
-        here.hypot(SCORE_USUAL * self.elsewhere_sd).max(HALF_WIDTH_MIN)
+        let elsewhere = SCORE_USUAL * self.elsewhere_sd;
+        self.half_width_here(guess, noise).hypot(elsewhere).max(HALF_WIDTH_MIN)
+    }
+
+    /// The same for a measurement within the run itself.
+    pub(super) fn half_width_here(&self, guess: &Guess, noise: f64) -> f64 {
+        self.factor * (guess.sd.powi(2) + noise + self.shared_variance).sqrt()
     }
 }
 

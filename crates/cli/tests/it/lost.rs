@@ -40,9 +40,7 @@ fn killed_again_and_again(work: &Workdir, begin: &[&str], kills: usize, longest_
         }
         wait_ms(chance.random_range(0..longest_ms));
         let seen = points(&path);
-        if !run.has_ended() {
-            run.signal(Signal::KILL);
-        }
+        run.signal(Signal::KILL);
         let status = run.ended();
         let after = record(&path);
         assert!(after.points.len() >= seen, "{} of {seen} points", after.points.len());
@@ -95,9 +93,7 @@ fn ended_by_hand(mut run: Running, path: &Path) -> (Option<i32>, String) {
     while points(path) <= before && !run.has_ended() {
         wait_ms(10);
     }
-    if !run.has_ended() {
-        run.signal(Signal::INT);
-    }
+    run.signal(Signal::INT);
     (run.ended().code(), run.stderr())
 }
 

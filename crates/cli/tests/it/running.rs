@@ -9,6 +9,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::workdir::Workdir;
 
+/// What has not happened by then does not happen.
+const HANGS_S: f64 = 900.0;
+
 /// A command that ends with the test at the latest, also with one that fails.
 pub(crate) struct Running {
     child: Child,
@@ -26,7 +29,11 @@ impl Running {
         Self { child, stdout, stderr }
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
+    /// Does nothing to one that has ended.
+    pub(crate) fn signal(&mut self, signal: Signal) {
+        if self.has_ended() {
+            return;
+        }
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
@@ -34,10 +41,11 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits, however slow the machine; fails where the command ends before.
+    /// Waits, however slow the machine; fails where the command ends before, or never.
     #[track_caller]
     pub(crate) fn wait_until(&mut self, mut is_so: impl FnMut() -> bool) {
-        loop {
+        let clock = Clock::start();
+        while clock.now_s() < HANGS_S {
             // In this order: it may do the last thing and end between two looks.
             let has_ended = self.has_ended();
             if is_so() {
@@ -46,10 +54,19 @@ impl Running {
             assert!(!has_ended, "ended too soon: {}", self.stderr());
             wait_ms(5);
         }
+        panic!("nothing happened in {HANGS_S} s: {}", self.stderr());
     }
 
+    #[track_caller]
     pub(crate) fn ended(&mut self) -> ExitStatus {
-        self.child.wait().unwrap()
+        let clock = Clock::start();
+        while clock.now_s() < HANGS_S {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            wait_ms(5);
+        }
+        panic!("no end in {HANGS_S} s: {}", self.stderr());
     }
 
     pub(crate) fn stdout(&self) -> String {

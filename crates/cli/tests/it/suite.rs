@@ -112,9 +112,7 @@ fn an_interrupted_suite_is_gone_on_with() {
         text.matches("\"kind\":\"trial\"").count()
     };
     run.wait_until(|| trials() >= 3);
-    if !run.has_ended() {
-        run.signal(Signal::INT);
-    }
+    run.signal(Signal::INT);
     let code = run.ended().code();
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
     let before = record(&work.path("s.jsonl"));

@@ -21,10 +21,10 @@
 //! somewhere else does, for read-ahead has not found its stride. Write-back runs beside the
 //! writer, so only the part `ω` of it is waited for as long as the storage keeps up. With `k = 1`,
 //! `A` is the balanced-job bound of a closed network (Zahorjan et al. 1982); with a large `k`, its
-//! asymptotes: `max(W, N D)`. `U*` is `U` and the buffers of further requests in flight. `A₁` is `A` with one process. The limits are on requests and on bytes
+//! asymptotes: `max(W, N D)`. `A₁` is `A` with one process. The limits are on requests and on bytes
 //! per second, as volumes are sold (see `limits`): storage that does many small requests at a time
 //! moves few large ones. Processors are shared in slices of time, which is no queue: the larger of
-//! both counts, with a corner of its own.
+//! both counts, with a corner of its own. `U*` is `U` and the buffers of further requests in flight.
 //!
 //! With `Q` requests in flight per process `N Q` of them queue for the storage, while each process
 //! still copies its own one by one, reads and writes each at a cost σ of their own (of which the
