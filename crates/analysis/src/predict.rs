@@ -8,6 +8,7 @@ use ioscape_model::{
     Access, Code, Figure, Layout, ModelLine, Prediction, Range, Ranges, SeqScope, Severity,
     SizeDist, State, Warning, Workload,
 };
+use ioscape_stats::NORMAL_90;
 
 use crate::model::blend::{Blend, Coverage};
 use crate::model::gaussian::Gaussian;
@@ -138,7 +139,7 @@ impl Predictor {
     /// from the calibrated interval.
     pub fn prediction_sd(&self, work: &Workload) -> f64 {
         let Figure { low, high, .. } = self.predict("", work).throughput_bytes_per_s;
-        (high / low).ln() / (2.0 * calibration::SCORE_USUAL)
+        (high / low).ln() / (2.0 * NORMAL_90)
     }
 
     /// Half of the 90 % interval, as a logarithm, but for what another hour and another state of the

@@ -22,6 +22,10 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     (!sorted.is_empty()).then(|| quantile(&sorted, 0.5))
 }
 
+/// The 90 % quantile of the absolute values of a normal law, in standard deviations: half of a 90 %
+/// interval.
+pub const NORMAL_90: f64 = 1.645;
+
 /// Standard deviation of a normal law around zero with the median absolute value that these have.
 const SD_OVER_MEDIAN: f64 = 1.4826;
 

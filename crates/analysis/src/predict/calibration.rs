@@ -8,16 +8,13 @@
 //! `crates/report/assets/predictor.js` has a port of the half-width: change both.
 
 use ioscape_model::portable::PortableCalibration;
-use ioscape_stats::{median, robust_sd};
+use ioscape_stats::{NORMAL_90, median, robust_sd};
 
 use crate::model::blend::{Blend, HeldOut};
 use crate::model::{Guess, Sample, Training};
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.9;
-/// What a normal law says, where nothing can be counted: half of a 90 % interval over the standard
-/// deviation behind it.
-pub(super) const SCORE_USUAL: f64 = 1.645;
 /// What the page cache's state adds to another measurement, standard deviation of a logarithm: in
 /// which pieces the data is held depends on all that ran before (`docs/method.md`, section 2).
 const STATE_SD: f64 = 0.08;
@@ -53,7 +50,7 @@ impl Calibration {
         let has_states = !training.hints.in_memory && !training.host.kernel.is_empty();
         let state_sd = if has_states { STATE_SD } else { 0.0 };
         Self {
-            factor: factor.copied().unwrap_or(SCORE_USUAL),
+            factor: factor.copied().unwrap_or(NORMAL_90),
             shared_variance,
             error_median: median(errors().map(f64::abs)).unwrap_or(0.0),
             elsewhere_sd: training.drift_sd.hypot(state_sd),
@@ -65,7 +62,7 @@ impl Calibration {
         PortableCalibration {
             factor: self.factor,
             shared_variance: self.shared_variance,
-            score_usual: SCORE_USUAL,
+            score_usual: NORMAL_90,
             elsewhere_sd: self.elsewhere_sd,
             half_width_min: HALF_WIDTH_MIN,
             range_slack: super::RANGE_SLACK,
@@ -85,7 +82,7 @@ impl Calibration {
 
     /// Half of the interval's width, as a logarithm.
     pub(super) fn half_width(&self, guess: &Guess, noise: f64) -> f64 {
-        let elsewhere = SCORE_USUAL * self.elsewhere_sd;
+        let elsewhere = NORMAL_90 * self.elsewhere_sd;
         self.half_width_here(guess, noise).hypot(elsewhere).max(HALF_WIDTH_MIN)
     }
 

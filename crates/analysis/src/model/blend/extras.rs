@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use ioscape_model::line::ParameterValue;
 use ioscape_model::{Access, Range, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
-use ioscape_stats::{median, quantile, robust_sd};
+use ioscape_stats::{NORMAL_90, median, quantile, robust_sd};
 use nalgebra::DVector;
 
 use super::law::Law;
@@ -41,8 +41,6 @@ const MISFIT_START: f64 = 0.1;
 const MISFIT_MIN: f64 = 0.05;
 /// And the most that it is taken to miss by.
 const MISFIT_MAX: f64 = 0.5;
-/// The 90 % quantile of the absolute values of a normal law, in standard deviations.
-const SCORE_90: f64 = 1.645;
 const STEPS: usize = 40;
 /// Exponent of the soft minimum of `F` and what storage takes at a time.
 const FLUSH_NORM: i32 = 4;
@@ -345,7 +343,7 @@ fn misfit_of(misses: Vec<f64>) -> f64 {
 fn usual_tail(misses: Vec<f64>) -> f64 {
     let mut off: Vec<f64> = misses.into_iter().map(f64::abs).collect();
     off.sort_by(f64::total_cmp);
-    (quantile(&off, 0.9) / SCORE_90).clamp(MISFIT_MIN, MISFIT_MAX)
+    (quantile(&off, 0.9) / NORMAL_90).clamp(MISFIT_MIN, MISFIT_MAX)
 }
 
 /// Where the parameters are expected, in the order of [`NAMES`].
