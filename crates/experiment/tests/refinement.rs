@@ -1,18 +1,20 @@
-//! What refinement and `--precision` do to a run, on simulated devices whose law is known.
+//! What refinement, `--precision` and the budget do to a run, on simulated devices whose law is
+//! known.
 
 #![expect(clippy::unwrap_used, reason = "a test binary is all test")]
 
+use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 
 use ioscape_analysis::model::Training;
 use ioscape_analysis::predict::Predictor;
-use ioscape_engine::Rig;
 use ioscape_engine::sim::{SimRig, SimSpec};
-use ioscape_experiment::explore::{Earlier, Run, explore};
+use ioscape_engine::{Error, Finished, Prepared, Rig, Window};
+use ioscape_experiment::explore::{Earlier, Event, Run, explore};
 use ioscape_experiment::plan::{BlendPlan, BlendSettings, Plan, Seen};
 use ioscape_model::line::FORMAT_VERSION;
 use ioscape_model::{
-    EndReason, Header, Host, Limits, Line, Method, Point, Record, Role, Rules, Target, Tool,
+    EndReason, Header, Hints, Host, Limits, Line, Method, Point, Record, Role, Rules, Target, Tool,
     Workload,
 };
 use rand::{RngExt, SeedableRng};
@@ -27,10 +29,54 @@ struct Asked {
     precision: Option<f64>,
     /// `None`: as many refinement points as usual.
     refinement_per_round: Option<usize>,
+    /// How long fitting the models of a map takes, on the clock of the run.
+    map_s: f64,
 }
 
-const USUAL: Asked =
-    Asked { device: "hdd", seed: 1, budget_s: 600.0, precision: None, refinement_per_round: None };
+const USUAL: Asked = Asked {
+    device: "hdd",
+    seed: 1,
+    budget_s: 600.0,
+    precision: None,
+    refinement_per_round: None,
+    map_s: 0.0,
+};
+
+/// A simulated device on whose clock other things take their time, too.
+struct Delayed<'a> {
+    sim: SimRig,
+    by_s: &'a Cell<f64>,
+}
+
+impl Rig for Delayed<'_> {
+    fn engine(&self) -> &'static str {
+        self.sim.engine()
+    }
+    fn hints(&self) -> Hints {
+        self.sim.hints()
+    }
+    fn now_s(&self) -> f64 {
+        self.sim.now_s() + self.by_s.get()
+    }
+    fn prepare(&mut self, work: &Workload) -> Result<Prepared, Error> {
+        self.sim.prepare(work)
+    }
+    fn start(&mut self, work: &Workload, seed: u64) -> Result<(), Error> {
+        self.sim.start(work, seed)
+    }
+    fn window(&mut self, length_s: f64) -> Result<Window, Error> {
+        self.sim.window(length_s)
+    }
+    fn mark(&mut self) {
+        self.sim.mark();
+    }
+    fn finish(&mut self, sync: bool) -> Result<Finished, Error> {
+        self.sim.finish(sync)
+    }
+    fn written_bytes(&self) -> u64 {
+        self.sim.written_bytes()
+    }
+}
 
 fn header(asked: Asked, rig: &SimRig) -> Header {
     Header {
@@ -62,8 +108,10 @@ fn plan(asked: Asked, header: &Header) -> BlendPlan {
 }
 
 fn explored(asked: Asked) -> Record {
-    let mut rig = SimRig::new(SimSpec::preset(asked.device).unwrap(), asked.seed);
-    let header = header(asked, &rig);
+    let by_s = Cell::new(0.0);
+    let sim = SimRig::new(SimSpec::preset(asked.device).unwrap(), asked.seed);
+    let header = header(asked, &sim);
+    let mut rig = Delayed { sim, by_s: &by_s };
     let mut text = Vec::new();
     let mut write = |line: &Line| {
         serde_json::to_writer(&mut text, line).unwrap();
@@ -78,7 +126,11 @@ fn explored(asked: Asked) -> Record {
         budget_s: asked.budget_s,
         interrupt: &AtomicBool::new(false),
         journal: &mut write,
-        on_event: &mut |_| {},
+        on_event: &mut |event| {
+            if let Event::Map { .. } = event {
+                by_s.set(by_s.get() + asked.map_s);
+            }
+        },
     };
     explore(run, Earlier::default()).unwrap();
     Record::read(text.as_slice()).unwrap()
@@ -171,6 +223,15 @@ fn a_run_ends_when_its_predictions_are_as_precise_as_asked() {
     assert_eq!(coarse.reason, EndReason::Precision);
     assert_eq!(fine.reason, EndReason::Budget);
     assert!(coarse.elapsed_s < 0.8 * fine.elapsed_s, "{} {}", coarse.elapsed_s, fine.elapsed_s);
+}
+
+#[test]
+fn no_visit_begins_after_fitting_has_used_up_the_budget() {
+    let record = explored(Asked { map_s: USUAL.budget_s, ..USUAL });
+    assert_eq!(record.end.unwrap().reason, EndReason::Budget);
+    // One map on the way, and the last one.
+    assert_eq!(record.map.unwrap().revision, 2);
+    assert!(record.points.iter().all(|point| point.started_s < USUAL.budget_s));
 }
 
 #[test]
