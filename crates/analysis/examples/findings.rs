@@ -9,15 +9,7 @@ use ioscape_analysis::finding::{Evidence, findings};
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: findings RECORD")?;
     let record = ioscape_model::Record::read(BufReader::new(File::open(path)?))?;
-    let evidence = Evidence {
-        estimates: &record.estimates,
-        points: &record.points,
-        borders: &record.borders,
-        regions: &record.regions,
-        host: &record.header.host,
-        target: &record.header.target,
-    };
-    for finding in findings(&evidence, 0) {
+    for finding in findings(&Evidence::of(&record), 0) {
         writeln!(stdout(), "{}: {}", finding.code, finding.text)?;
     }
     Ok(())

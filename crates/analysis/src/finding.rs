@@ -10,7 +10,7 @@ mod levels;
 mod policy;
 mod shapes;
 
-use ioscape_model::{Border, Curve, Estimate, Finding, Host, Point, Region, Target};
+use ioscape_model::{Border, Curve, Estimate, Finding, Host, Point, Record, Region, Target};
 
 /// What findings are drawn from: one closed map and what is known of the machine.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +55,24 @@ pub fn findings(evidence: &Evidence<'_>, revision: u32) -> Vec<Finding> {
 }
 
 impl<'a> Evidence<'a> {
+    /// What a record says of its last map.
+    pub fn of(record: &'a Record) -> Self {
+        Self {
+            estimates: &record.estimates,
+            points: &record.points,
+            borders: &record.borders,
+            regions: &record.regions,
+            host: &record.header.host,
+            target: &record.header.target,
+        }
+    }
+
+    /// Which of the borders are the processor's last-level cache, as places in `borders`.
+    pub fn processor_borders(&self) -> Vec<usize> {
+        let places = self.borders.iter().enumerate();
+        places.filter(|(_, border)| self.is_processor_cache(border)).map(|(at, _)| at).collect()
+    }
+
     /// The border that reads run into when the page cache is full: of those on the read curve that
     /// are not the processor's cache the one that was counted, else the one with the largest step.
     fn read_border(&self) -> Option<&'a Border> {
@@ -79,11 +97,13 @@ impl<'a> Evidence<'a> {
     /// memory still answers. A cache that could hold all the memory there is has no such border.
     fn is_processor_cache(&self, border: &Border) -> bool {
         const STEP_MAX: f64 = 4.0;
+        /// Buffers, the kernel and other guests of the machine leave this part of it.
+        const SHARED_BY: f64 = 4.0;
         let capacity = border.unique_bytes.capacity;
         let llc_bytes = self.host.llc_bytes.filter(|bytes| *bytes < self.memory_bytes());
         let near = llc_bytes.is_some_and(|llc_bytes| {
             let llc_bytes = llc_bytes as f64;
-            (llc_bytes / 2.0..=llc_bytes * 2.0).contains(&capacity)
+            (llc_bytes / SHARED_BY..=llc_bytes * 2.0).contains(&capacity)
         });
         near && border.step < STEP_MAX
             && border.found_by != "counters"

@@ -68,7 +68,8 @@ pub struct Landscape {
     pub log: Vec<String>,
 }
 
-/// What models are fitted from, before a record is closed.
+/// What models are fitted from, before a record is closed. Which borders are the processor's is for
+/// words and for caches of other sizes: no prediction of the system as it is depends on it.
 pub(crate) fn training(
     points: &[Point],
     landscape: &Landscape,
@@ -79,6 +80,7 @@ pub(crate) fn training(
         samples,
         extras,
         borders: landscape.borders.clone(),
+        processor_borders: Vec::new(),
         regions: landscape.regions.clone(),
         host: host.clone(),
         hints: hints.clone(),

@@ -28,21 +28,19 @@ pub(crate) fn map(
     progress.revision += 1;
     let revision = progress.revision;
     let (estimates, repeatability) = estimate::pool(&progress.points, revision);
-    let predictor = fitted(run, &progress.points, &landscape);
-    let models = predictor.as_ref().map_or_else(Vec::new, |fitted| fitted.model_lines(revision));
     let graphs: Vec<_> =
         estimates.iter().filter(|estimate| !estimate.workload.has_extras()).cloned().collect();
-    let mut findings = finding::findings(
-        &Evidence {
-            estimates: &graphs,
-            points: &progress.points,
-            borders: &landscape.borders,
-            regions: &landscape.regions,
-            host: &run.header.host,
-            target: &run.header.target,
-        },
-        revision,
-    );
+    let evidence = Evidence {
+        estimates: &graphs,
+        points: &progress.points,
+        borders: &landscape.borders,
+        regions: &landscape.regions,
+        host: &run.header.host,
+        target: &run.header.target,
+    };
+    let predictor = fitted(run, &landscape, &evidence);
+    let models = predictor.as_ref().map_or_else(Vec::new, |fitted| fitted.model_lines(revision));
+    let mut findings = finding::findings(&evidence, revision);
     for estimate in estimates {
         (run.journal)(&Line::Estimate(estimate))?;
     }
@@ -71,10 +69,12 @@ pub(crate) fn map(
 }
 
 /// The models that the points allow; where they allow none, the map goes without.
-fn fitted(run: &Run<'_>, points: &[Point], landscape: &Landscape) -> Option<Predictor> {
+fn fitted(run: &Run<'_>, landscape: &Landscape, evidence: &Evidence<'_>) -> Option<Predictor> {
     let header = run.header;
     let known = (&header.host, &header.hints, header.ranges);
-    Predictor::fit(training(points, landscape, known)).ok()
+    let mut training = training(evidence.points, landscape, known);
+    training.processor_borders = evidence.processor_borders();
+    Predictor::fit(training).ok()
 }
 
 /// The parameters in words, with their figures.

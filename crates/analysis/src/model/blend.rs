@@ -21,6 +21,7 @@ pub use self::extras::Coverage;
 use self::extras::Extension;
 use self::law::{COMMON, LIMITS, Law, PROCESSOR_CACHE, READ_PARALLEL, Shape, WRITE_WAITED};
 use self::residual::Residual;
+use self::start::WriteCache;
 use super::{Guess, Model, Sample, Training};
 
 /// Fewest samples that a fit is worth.
@@ -48,7 +49,8 @@ const WORTH_KEEPING: f64 = 0.99;
 #[derive(Clone, Debug)]
 pub struct Blend {
     shape: Shape,
-    write_is_room: Vec<bool>,
+    /// What each of the law's write caches is.
+    write_kinds: Vec<WriteCache>,
     /// The smallest and the largest data touched by any sample.
     least_unique_bytes: u64,
     most_unique_bytes: u64,
@@ -129,13 +131,12 @@ impl Blend {
         let fit = fit_from(training, shape, &priors, &first.parameters, (misfit, STEPS_LAST));
         let law = Law::of(shape, &fit.parameters);
         let residual = Residual::learn(&law, &training.samples);
-        let write_is_room = caches.write_is_room;
         let unique = training.samples.iter().map(|sample| sample.workload.unique_bytes);
         let least_unique_bytes = unique.clone().min().unwrap_or(0);
         let most_unique_bytes = unique.max().unwrap_or(0);
         Some(Self {
             shape,
-            write_is_room,
+            write_kinds: caches.write_kinds,
             least_unique_bytes,
             most_unique_bytes,
             access: training.ranges.access,
@@ -164,11 +165,11 @@ impl Blend {
     /// waited for, bytes: those that [`Self::with_caches`] changes.
     pub fn caches_bytes(&self) -> (Option<f64>, Option<f64>) {
         let [_, read, _] = self.law.scales_bytes();
-        let is_own = |index: &usize| *index >= self.no_caches();
-        let write = self.write_is_room.iter().position(|is_room| !is_room).filter(is_own);
+        let mut own = self.write_kinds.iter().enumerate().skip(self.no_caches());
+        let write = own.find(|(_, kind)| **kind == WriteCache::Dirty);
         (
             (self.shape.read_caches > self.no_caches()).then_some(read),
-            write.map(|index| self.law.write_cache_bytes(index)),
+            write.map(|(index, _)| self.law.write_cache_bytes(index)),
         )
     }
 
@@ -184,8 +185,12 @@ impl Blend {
         if let Some(last) = self.shape.read_caches.checked_sub(1) {
             fit.parameters[self.shape.read_cache(last)] += read_factor.ln();
         }
-        for (index, is_room) in self.write_is_room.iter().enumerate() {
-            let factor = if *is_room { read_factor } else { write_factor };
+        for (index, kind) in self.write_kinds.iter().enumerate().skip(self.no_caches()) {
+            let factor = match kind {
+                WriteCache::Processor => 1.0,
+                WriteCache::Dirty => write_factor,
+                WriteCache::Room => read_factor,
+            };
             fit.parameters[self.shape.write_cache(index)] += factor.ln();
         }
         let law = self.law_of(&fit.parameters);

@@ -30,6 +30,7 @@ pub(super) fn training(
         samples: works.iter().map(&mut sample).collect(),
         extras: Vec::new(),
         borders: Vec::new(),
+        processor_borders: Vec::new(),
         regions: Vec::new(),
         host: Host::default(),
         hints: Hints::default(),

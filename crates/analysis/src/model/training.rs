@@ -7,6 +7,7 @@ use ioscape_model::{
 use ioscape_stats::{median, robust_sd};
 
 use crate::estimate;
+use crate::finding::Evidence;
 
 /// Half of a 95 % interval over the standard error behind it.
 const SIGMAS_OF_95: f64 = 1.96;
@@ -39,6 +40,9 @@ pub struct Training {
     pub extras: Vec<Sample>,
     /// Borders, smallest first.
     pub borders: Vec<Border>,
+    /// Which of them are the processor's last-level cache, as places in `borders`: no cache of the
+    /// storage's, and none that could be told to be another size.
+    pub processor_borders: Vec<usize>,
     /// Regions, smallest first, with their focal vectors.
     pub regions: Vec<Region>,
     /// The machine.
@@ -59,6 +63,7 @@ impl Training {
             samples,
             extras,
             borders: record.borders.clone(),
+            processor_borders: Evidence::of(record).processor_borders(),
             regions: record.regions.clone(),
             host: record.header.host.clone(),
             hints: record.header.hints.clone(),

@@ -1,8 +1,8 @@
 //! A law is put in, with noise, and has to come out again.
 
-use ioscape_model::units::{GIB, KIB, MIB};
+use ioscape_model::units::{GIB, KIB, MIB, show_bytes};
 use ioscape_model::{
-    Border, BorderUniqueBytes, Classes, Curve, Hints, Host, Range, Ranges, Workload,
+    Access, Border, BorderUniqueBytes, Classes, Curve, Hints, Host, Range, Ranges, Workload,
 };
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Normal};
@@ -99,6 +99,7 @@ pub(super) fn training(seed: u64, count: usize, noise: f64) -> Training {
             border(Curve::Write, TRUTH.write_cache_bytes),
             border(Curve::Read, TRUTH.read_cache_bytes),
         ],
+        processor_borders: vec![],
         regions: vec![],
         host: Host { cpus: 2, ..Host::default() },
         hints: Hints::default(),
@@ -191,6 +192,44 @@ fn twice_the_cache_is_told_from_a_record_without_it() {
     assert!(errors[50] < 0.05 && errors[90] < 0.25, "{:.3} {:.3}", errors[50], errors[90]);
     let (as_it_was, _) = held_against(&predictor, truth, 0.02, 3);
     assert!(as_it_was[90] > errors[90], "the change of cache must matter");
+}
+
+#[test]
+fn the_processors_cache_takes_no_writes_and_cannot_be_told_to_be_another_size() {
+    let mut training = training(4, 100, 0.03);
+    training.borders.insert(0, border(Curve::Write, 20.0 * MIB as f64));
+    let taken_for = |processor_borders: Vec<usize>| {
+        let training = Training { processor_borders, ..training.clone() };
+        let predictor = Predictor::fit(training).unwrap();
+        let write_bytes = predictor.caches().write_bytes.unwrap();
+        let said = predictor.sentences().join(" ");
+        let absorbed = format!("Writes are absorbed until {} are dirty", show_bytes(write_bytes));
+        assert!(said.contains(&absorbed), "{said}");
+        let twice = Caches { read_bytes: None, write_bytes: Some(2.0 * write_bytes) };
+        let supposed = predictor.with_caches(&twice).unwrap();
+        let sizes = |of: &Predictor| {
+            let parameters = &of.model_lines(0)[0].parameters;
+            ["write_cache_bytes_1", "write_cache_bytes_2"].map(|name| parameters[name].value)
+        };
+        let ([processors, dirty], [before, _]) = (sizes(&supposed), sizes(&predictor));
+        (write_bytes, processors / before, dirty / (2.0 * write_bytes))
+    };
+    let (found, first_grown_by, _) = taken_for(vec![]);
+    assert!(found < 45.0 * MIB as f64 && (first_grown_by - 2.0).abs() < 1e-9, "{found}");
+    let (found, processors_grown_by, dirty_over_wanted) = taken_for(vec![0]);
+    assert!((found / TRUTH.write_cache_bytes).ln().abs() < 0.2, "{found}");
+    assert!((processors_grown_by - 1.0).abs() < 1e-9 && (dirty_over_wanted - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_cache_below_direct_requests_can_be_told_to_be_another_size() {
+    let mut direct = training(5, 100, 0.03);
+    direct.ranges.access = Access::Direct;
+    direct.samples.iter_mut().for_each(|sample| sample.workload.access = Access::Direct);
+    let found = Predictor::fit(direct).unwrap().caches();
+    let near = |found: Option<f64>, truth: f64| (found.unwrap() / truth).ln().abs() < 0.3;
+    assert!(near(found.read_bytes, TRUTH.read_cache_bytes), "{found:?}");
+    assert!(near(found.write_bytes, TRUTH.write_cache_bytes), "{found:?}");
 }
 
 #[test]

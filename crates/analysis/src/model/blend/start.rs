@@ -72,13 +72,24 @@ pub(super) fn names(shape: Shape) -> Vec<String> {
     names
 }
 
+/// What takes written data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WriteCache {
+    /// The processor's last-level cache: storage is not waited for.
+    Processor,
+    /// What may be overwritten before storage is waited for.
+    Dirty,
+    /// The page cache itself, where room has to be made for new pages.
+    Room,
+}
+
 /// Sizes of the caches that the samples can tell something about, smallest first.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Caches {
     pub(super) read: Vec<f64>,
     pub(super) write: Vec<f64>,
-    /// Which of the latter are the page cache itself, where room has to be made for new pages.
-    pub(super) write_is_room: Vec<bool>,
+    /// What each of the latter is.
+    pub(super) write_kinds: Vec<WriteCache>,
 }
 
 impl Caches {
@@ -86,40 +97,42 @@ impl Caches {
     /// pages have to be made room for.
     pub(super) fn of(training: &Training) -> Self {
         let on = |curve: Curve| {
-            let matches = move |c: Curve| c == curve || c == Curve::Mixed;
-            training
-                .borders
-                .iter()
-                .filter(move |border| matches(border.curve))
-                .map(|border| border.unique_bytes.capacity)
+            let borders = training.borders.iter().enumerate();
+            let matching =
+                borders.filter(move |(_, it)| it.curve == curve || it.curve == Curve::Mixed);
+            matching.map(|(place, border)| {
+                let is_processors = training.processor_borders.contains(&place);
+                let kind = if is_processors { WriteCache::Processor } else { WriteCache::Dirty };
+                (border.unique_bytes.capacity, kind)
+            })
         };
         let reach = training.samples.iter().map(|s| s.workload.unique_bytes as f64);
         let reach = reach.fold(0.0, f64::max);
         if training.ranges.access == Access::Direct {
-            let with_none = |curve| std::iter::once(NOTHING_BYTES).chain(on(curve)).collect();
-            let (read, write): (Vec<f64>, Vec<f64>) =
-                (with_none(Curve::Read), with_none(Curve::Write));
-            let write_is_room = vec![false; write.len()];
-            return Self { read, write, write_is_room };
+            let with_none =
+                |curve| std::iter::once((NOTHING_BYTES, WriteCache::Dirty)).chain(on(curve));
+            let read = with_none(Curve::Read).map(|(bytes, _)| bytes).collect();
+            let (write, write_kinds) = with_none(Curve::Write).unzip();
+            return Self { read, write, write_kinds };
         }
-        let read: Vec<f64> = on(Curve::Read).collect();
-        let mut write: Vec<(f64, bool)> = on(Curve::Write).map(|bytes| (bytes, false)).collect();
+        let read: Vec<f64> = on(Curve::Read).map(|(bytes, _)| bytes).collect();
+        let mut write: Vec<(f64, WriteCache)> = on(Curve::Write).collect();
         if !write.is_empty() {
-            let dirty_limit = training.host.dirty_limit_bytes as f64;
-            let room = read.iter().map(|bytes| (*bytes, true));
-            for (bytes, is_room) in std::iter::once((dirty_limit, false)).chain(room) {
-                let apart = |known: &(f64, bool)| {
+            let dirty_limit = (training.host.dirty_limit_bytes as f64, WriteCache::Dirty);
+            let room = read.iter().map(|bytes| (*bytes, WriteCache::Room));
+            for (bytes, kind) in std::iter::once(dirty_limit).chain(room) {
+                let apart = |known: &(f64, WriteCache)| {
                     !(1.0 / SAME_CACHE..SAME_CACHE).contains(&(bytes / known.0))
                 };
                 let inside = bytes > 0.0 && bytes * CLEAR < reach;
                 if inside && write.iter().all(apart) {
-                    write.push((bytes, is_room));
+                    write.push((bytes, kind));
                 }
             }
             write.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        let (write, write_is_room) = write.into_iter().unzip();
-        Self { read, write, write_is_room }
+        let (write, write_kinds) = write.into_iter().unzip();
+        Self { read, write, write_kinds }
     }
 
     pub(super) fn shape(&self) -> Shape {

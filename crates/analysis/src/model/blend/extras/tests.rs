@@ -38,6 +38,7 @@ fn learnt_with(law: &Law, extras: Vec<Sample>, access: Access) -> Option<Extensi
         samples: vec![],
         extras,
         borders: vec![],
+        processor_borders: vec![],
         regions: vec![],
         host: Host::default(),
         hints: Hints::default(),
