@@ -99,13 +99,19 @@ impl<'a> Evidence<'a> {
         const STEP_MAX: f64 = 4.0;
         /// Buffers, the kernel and other guests of the machine leave this part of it.
         const SHARED_BY: f64 = 4.0;
+        const NEAR_DIRTY_LIMIT: f64 = 1.4;
         let capacity = border.unique_bytes.capacity;
         let llc_bytes = self.host.llc_bytes.filter(|bytes| *bytes < self.memory_bytes());
         let near = llc_bytes.is_some_and(|llc_bytes| {
             let llc_bytes = llc_bytes as f64;
             (llc_bytes / SHARED_BY..=llc_bytes * 2.0).contains(&capacity)
         });
-        near && border.step < STEP_MAX
+        // Writers do wait for storage at the kernel's limit on dirty data.
+        let dirty_limit = self.host.dirty_limit_bytes as f64;
+        let limited = border.curve == Curve::Write
+            && (capacity / dirty_limit).ln().abs() <= NEAR_DIRTY_LIMIT.ln();
+        near && !limited
+            && border.step < STEP_MAX
             && border.found_by != "counters"
             && !self.is_simulated()
             && self.is_memory_behind(border)

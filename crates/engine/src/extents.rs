@@ -1,10 +1,11 @@
 //! Where a file's bytes lie on its device, as far as the filesystem says (FIEMAP).
 
 use std::fs::File;
+use std::ops::Range;
 
 use rustix::ioctl::{Opcode, Updater, opcode};
 
-/// Extents of the first part of a file.
+/// Extents of a part of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extents {
     /// How many pieces.
@@ -47,16 +48,39 @@ struct Request {
 /// The extents of the first `length` bytes; `None` where the filesystem does not tell.
 pub fn of(file: &File, length: u64) -> Option<Extents> {
     let mut extents = Extents::default();
-    let mut start = 0;
-    while start < length {
-        let request = ask(file, start, length - start)?;
+    walk(file, 0..length, |extent, bytes| {
+        let flagged = |flag| if extent.flags & flag == 0 { 0 } else { bytes };
+        extents.count += 1;
+        extents.unwritten_bytes += flagged(FLAG_UNWRITTEN);
+        extents.encoded_bytes += flagged(FLAG_ENCODED);
+        true
+    })?;
+    Some(extents)
+}
+
+/// How many extents begin in a range of a file; no more than just above `most` are counted. `None`
+/// where the filesystem does not tell.
+pub fn count(file: &File, range: Range<u64>, most: u64) -> Option<u64> {
+    let mut count = 0;
+    let begins = range.clone();
+    walk(file, range, |extent, _| {
+        count += u64::from(begins.contains(&extent.logical));
+        count <= most
+    })?;
+    Some(count)
+}
+
+/// Shows every extent of a range, with how many of its bytes lie before the range's end, for as long
+/// as the answer is yes.
+fn walk(file: &File, range: Range<u64>, mut see: impl FnMut(&Extent, u64) -> bool) -> Option<()> {
+    let Range { mut start, end } = range;
+    while start < end {
+        let request = ask(file, start, end - start)?;
         let batch = request.extents.get(..request.mapped_extents as usize)?;
         for extent in batch {
-            let bytes = extent.length.min(length - extent.logical.min(length));
-            let flagged = |flag| if extent.flags & flag == 0 { 0 } else { bytes };
-            extents.count += 1;
-            extents.unwritten_bytes += flagged(FLAG_UNWRITTEN);
-            extents.encoded_bytes += flagged(FLAG_ENCODED);
+            if !see(extent, extent.length.min(end - extent.logical.min(end))) {
+                return Some(());
+            }
         }
         match batch.last() {
             Some(last) if last.flags & FLAG_LAST == 0 && last.length > 0 => {
@@ -65,7 +89,7 @@ pub fn of(file: &File, length: u64) -> Option<Extents> {
             _ => break,
         }
     }
-    Some(extents)
+    Some(())
 }
 
 fn ask(file: &File, start: u64, length: u64) -> Option<Request> {

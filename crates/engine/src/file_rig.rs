@@ -71,7 +71,8 @@ pub struct FileRig {
     swapped: Option<Swapped>,
     /// Of every file, the share that the cache was filled with and has kept; 0 where unknown.
     filled_bytes: Vec<u64>,
-    /// How fast files are read in, where that was seen.
+    /// How fast files are laid out, and read in, where that was seen.
+    laid_out_bytes_per_s: Option<f64>,
     read_in_bytes_per_s: Option<f64>,
     workload_written_bytes: u64,
     /// Of that, what was not dirty already, window by window.
@@ -171,6 +172,7 @@ impl FileRig {
             ahead_skip_bytes,
             swapped: None,
             filled_bytes: Vec::new(),
+            laid_out_bytes_per_s: None,
             read_in_bytes_per_s: None,
             workload_written_bytes: 0,
             dirtied_bytes: 0,
@@ -405,6 +407,8 @@ impl Rig for FileRig {
         prepared.warnings.extend(self.swapping());
         prepared.warnings.extend(self.quiesce()?);
         spent_s.quiesce = lap(&self.clock);
+        prepared.warnings.extend(self.mend(&shares)?);
+        spent_s.layout += lap(&self.clock);
         self.check()?;
         self.clear_others(&shares)?;
         self.bring_into_state(work, &shares)?;

@@ -10,6 +10,7 @@ mod layout;
 mod leftovers;
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,14 +21,18 @@ use rustix::io::Errno;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::extents;
 use crate::run_id::RunId;
 use crate::target::{Directory, Ground};
 use crate::verify::Tag;
-use layout::Pattern;
+use layout::{Pattern, Writing};
 pub use leftovers::{Leftover, Removed, leftovers, remove_leftovers};
 
 /// Files are written, and their room is counted, in blocks of this size.
 pub const BLOCK_BYTES: u64 = 4096;
+/// A file is broken up where its pieces are smaller than this in the mean. A few are none too many.
+const PIECE_BYTES_MIN: f64 = 1_048_576.0;
+const PIECES_FREE: u64 = 16;
 
 /// The files of one run on one ground. Dropping it removes them.
 #[derive(Debug)]
@@ -47,6 +52,24 @@ struct TestFile {
     file: File,
     number: usize,
     length: u64,
+    /// How many pieces storage has had it in, per byte, after it had been laid out; those of
+    /// [`PIECES_FREE`] apart.
+    fresh_pieces: f64,
+}
+
+impl TestFile {
+    fn of(file: File, number: usize) -> Self {
+        Self { file, number, length: 0, fresh_pieces: 0.0 }
+    }
+
+    /// Looks at what was just laid out. Where storage never has it in large pieces, because it
+    /// compresses or has only small ones left, that is what is fresh there.
+    fn note_pieces(&mut self, range: Range<u64>) {
+        let bytes = range.end.saturating_sub(range.start).max(1) as f64;
+        let count = extents::count(&self.file, range, u64::MAX).unwrap_or(0);
+        let pieces = count.saturating_sub(PIECES_FREE) as f64 / bytes;
+        self.fresh_pieces = self.fresh_pieces.max(pieces);
+    }
 }
 
 impl TestFiles {
@@ -122,7 +145,7 @@ impl TestFiles {
                 Ground::Directory(directory) => create(directory, &self.run, number)?,
                 Ground::Device(device) => {
                     let file = device.open_again(OFlags::empty())?;
-                    TestFile { file, number, length: 0 }
+                    TestFile::of(file, number)
                 }
             }),
         };
@@ -131,17 +154,50 @@ impl TestFiles {
             test_file.length = test_file.length.max(wanted);
         }
         if test_file.length < wanted {
-            let grow = layout::Grow {
-                ground: &self.ground,
-                pattern: &self.pattern,
-                interrupt: &self.interrupt,
-            };
+            let writing = Writing::of(&self.ground, &self.pattern, &self.interrupt);
             let length_before = test_file.length;
-            let grown = grow.to(test_file, wanted);
+            let grown = writing.grow(test_file, wanted);
             self.written_bytes += test_file.length - length_before;
             grown?;
         }
         Ok(&test_file.file)
+    }
+
+    /// Whether storage has the first `length` bytes of file `number` in many more pieces than laying
+    /// out left: filesystems that never write in place break files up as they are written. Writes
+    /// back what is dirty, for it has no place yet. Never, where the filesystem does not tell.
+    ///
+    /// # Errors
+    /// When writing back fails.
+    pub fn is_broken_up(&self, number: usize, length: u64) -> Result<bool> {
+        let Some(test_file) = self.files.get(number).and_then(Option::as_ref) else {
+            return Ok(false);
+        };
+        rustix::fs::fdatasync(&test_file.file)
+            .map_err(|error| Error::path("write back", self.path(number), error))?;
+        let pieces = (2.0 * test_file.fresh_pieces).max(1.0 / PIECE_BYTES_MIN);
+        let most = (pieces * length as f64) as u64 + PIECES_FREE;
+        let count = extents::count(&test_file.file, 0..length, most);
+        Ok(count.is_some_and(|count| count > most))
+    }
+
+    /// Writes the first `length` bytes of file `number` once more, front to back.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`], or what the kernel said.
+    ///
+    /// # Panics
+    /// Where there is no such file, or where blocks are to be recognised as the requests left them.
+    pub fn lay_out_again(&mut self, number: usize, length: u64) -> Result<()> {
+        assert!(self.pattern.tag.is_none(), "blocks that were written keep their stamps");
+        let test_file = self.files.get_mut(number).and_then(Option::as_mut);
+        let test_file = test_file.expect("a file is laid out before it is laid out again");
+        let length = length.next_multiple_of(BLOCK_BYTES).min(test_file.length);
+        let writing = Writing::of(&self.ground, &self.pattern, &self.interrupt);
+        let mut reached = 0;
+        let written = writing.again(test_file, length, &mut reached);
+        self.written_bytes += reached;
+        written
     }
 
     /// Another descriptor of file `number`, with a position and read-ahead state of its own, as a
@@ -234,7 +290,7 @@ fn create(directory: &Directory, run: &RunId, number: usize) -> Result<TestFile>
     if status.st_nlink == 0 {
         return Err(failed("create", Errno::NOENT));
     }
-    Ok(TestFile { file, number, length: 0 })
+    Ok(TestFile::of(file, number))
 }
 
 /// Takes the lock. A listing of leftovers may hold it for an instant.

@@ -186,6 +186,73 @@ fn a_filesystem_that_compresses_all_it_can_finds_nothing_to_compress() {
     assert_eq!(encoded_bytes(&bytes, "ours"), 0);
 }
 
+/// Overwrites every other block of the first `length` bytes, each apart on storage where the
+/// filesystem gives it a new place.
+fn write_here_and_there(file: &File, length: u64) {
+    for offset in (0..length).step_by(8192) {
+        file.write_all_at(&[7; 4096], offset).unwrap();
+    }
+    rustix::fs::fdatasync(file).unwrap();
+}
+
+#[test]
+fn a_file_that_overwriting_broke_up_is_laid_out_in_large_pieces_again() {
+    for options in ["noatime", "compress-force=zstd"] {
+        let Some(mounted) = Mounted::make("btrfs", options) else { return };
+        let (length, used) = (48 * MIB, 16 * MIB);
+        let mut files = lay_out(mounted.open(), length);
+        let pieces = |files: &mut TestFiles| {
+            extents::count(files.get(0, 0).unwrap(), 0..used, u64::MAX).unwrap()
+        };
+        assert!(!files.is_broken_up(0, used).unwrap() && !files.is_broken_up(0, length).unwrap());
+        for _ in 0..2 {
+            write_here_and_there(files.get(0, length).unwrap(), 8 * MIB);
+            let broken = pieces(&mut files);
+            assert!(broken > 1500, "{options}: {broken}");
+            assert!(files.is_broken_up(0, used).unwrap(), "{options}");
+            assert!(files.is_broken_up(0, length).unwrap(), "{options}");
+            let written_bytes = files.written_bytes();
+            files.lay_out_again(0, used).unwrap();
+            assert_eq!(files.written_bytes() - written_bytes, used);
+            assert!(pieces(&mut files) < broken / 4, "{options}: {}", pieces(&mut files));
+            assert!(!files.is_broken_up(0, used).unwrap(), "{options}");
+        }
+        assert_eq!(files.length(0), length);
+        // Growing does not make what was broken up before the measure of what is fresh.
+        write_here_and_there(files.get(0, length).unwrap(), 8 * MIB);
+        files.get(0, length + MIB).unwrap();
+        assert!(files.is_broken_up(0, used).unwrap(), "{options}");
+    }
+}
+
+#[test]
+fn filesystems_that_write_in_place_break_nothing_up() {
+    for filesystem in ["ext4", "xfs"] {
+        let Some(mounted) = Mounted::make(filesystem, "noatime") else { continue };
+        let mut files = lay_out(mounted.open(), 24 * MIB);
+        write_here_and_there(files.get(0, 0).unwrap(), 24 * MIB);
+        assert!(!files.is_broken_up(0, 24 * MIB).unwrap(), "{filesystem}");
+    }
+}
+
+#[test]
+fn a_visit_begins_with_files_in_large_pieces_whatever_ran_before() {
+    let Some(mounted) = Mounted::make("btrfs", "noatime") else { return };
+    let mut rig = rig(&mounted, EngineKind::default());
+    let work = |text: &str| Workload::parse(text).unwrap();
+    rig.prepare(&work("unique_bytes=24MiB,size_mean=64KiB")).unwrap();
+    let path = names(&mounted.point()).pop().unwrap();
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let pieces = || extents::of(&file, 24 * MIB).unwrap().count;
+    let fresh = pieces();
+    write_here_and_there(&file, 16 * MIB);
+    assert!(pieces() > fresh + 1000, "{fresh}");
+    rig.prepare(&work("unique_bytes=8MiB,size_mean=64KiB")).unwrap();
+    assert!(pieces() > fresh + 500, "the rest is left for those that use it");
+    rig.prepare(&work("unique_bytes=24MiB,size_mean=64KiB,state=cold")).unwrap();
+    assert!(pieces() < fresh + 40, "{} pieces, {fresh} at first", pieces());
+}
+
 #[test]
 fn memory_has_room_for_half_and_leaves_nothing() {
     let Some(mounted) = Mounted::make("tmpfs", "size=32m") else { return };

@@ -261,6 +261,16 @@ fn the_processors_cache_is_not_taken_for_the_file_cache() {
     assert_eq!(world.only("read_cache").figures["capacity_bytes"], CACHE_BYTES as f64);
     world.borders.pop();
     assert!(world.about("read_cache").is_empty());
+    for (capacity, is_processors) in [(7.0, false), (13.0, true), (60.0, true), (70.0, false)] {
+        world.borders[0] = border(Curve::Mixed, capacity * MIB as f64, 2.0);
+        assert_eq!(!world.about("processor_cache").is_empty(), is_processors, "{capacity}");
+    }
+    world.borders[0] = border(Curve::Write, 30.0 * MIB as f64, 2.0);
+    assert!(!world.about("processor_cache").is_empty());
+    world.host.dirty_limit_bytes = 40 * MIB;
+    assert!(world.about("processor_cache").is_empty(), "writers wait at the limit on dirty data");
+    world.host.dirty_limit_bytes = 0;
+    world.borders[0] = border(Curve::Mixed, 30.0 * MIB as f64, 2.0);
     world.borders[0].found_by = "counters".into();
     assert!(world.about("processor_cache").is_empty(), "what was counted is the file cache");
     world.borders[0].found_by = "timing".into();

@@ -49,6 +49,8 @@ const WORTH_KEEPING: f64 = 0.99;
 #[derive(Clone, Debug)]
 pub struct Blend {
     shape: Shape,
+    /// Which of the law's read caches are the processor's.
+    read_is_processors: Vec<bool>,
     /// What each of the law's write caches is.
     write_kinds: Vec<WriteCache>,
     /// The smallest and the largest data touched by any sample.
@@ -136,6 +138,7 @@ impl Blend {
         let most_unique_bytes = unique.max().unwrap_or(0);
         Some(Self {
             shape,
+            read_is_processors: caches.read_is_processors,
             write_kinds: caches.write_kinds,
             least_unique_bytes,
             most_unique_bytes,
@@ -164,13 +167,18 @@ impl Blend {
     /// The cache that reads find data in, and the data that can be overwritten before storage is
     /// waited for, bytes: those that [`Self::with_caches`] changes.
     pub fn caches_bytes(&self) -> (Option<f64>, Option<f64>) {
-        let [_, read, _] = self.law.scales_bytes();
         let mut own = self.write_kinds.iter().enumerate().skip(self.no_caches());
         let write = own.find(|(_, kind)| **kind == WriteCache::Dirty);
         (
-            (self.shape.read_caches > self.no_caches()).then_some(read),
+            self.own_read_caches().last().map(|index| self.law.read_cache_bytes(index)),
             write.map(|(index, _)| self.law.write_cache_bytes(index)),
         )
+    }
+
+    /// The caches of the storage that reads find data in.
+    fn own_read_caches(&self) -> impl DoubleEndedIterator<Item = usize> {
+        let own = self.no_caches()..self.shape.read_caches;
+        own.filter(|index| !self.read_is_processors[*index])
     }
 
     /// How many of the law's caches are none: direct requests have one that holds nothing.
@@ -182,7 +190,7 @@ impl Blend {
     #[must_use]
     pub fn with_caches(&self, read_factor: f64, write_factor: f64) -> Self {
         let mut fit = self.fit.clone();
-        if let Some(last) = self.shape.read_caches.checked_sub(1) {
+        if let Some(last) = self.own_read_caches().last() {
             fit.parameters[self.shape.read_cache(last)] += read_factor.ln();
         }
         for (index, kind) in self.write_kinds.iter().enumerate().skip(self.no_caches()) {

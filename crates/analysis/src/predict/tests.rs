@@ -222,14 +222,46 @@ fn the_processors_cache_takes_no_writes_and_cannot_be_told_to_be_another_size() 
 }
 
 #[test]
+fn a_border_of_reads_that_is_the_processors_is_no_cache_of_the_storage() {
+    let mut training = training(6, 100, 0.03);
+    training.borders.insert(0, border(Curve::Read, 20.0 * MIB as f64));
+    training.processor_borders = vec![0];
+    let both = Predictor::fit(training.clone()).unwrap();
+    assert!(both.caches().read_bytes.unwrap() > 150.0 * MIB as f64);
+    assert_eq!(both.sentences().join(" ").matches("Reads find").count(), 1);
+    let twice = both.with_caches(&Caches { read_bytes: Some(1e9), write_bytes: None }).unwrap();
+    let size = |of: &Predictor, name: &str| of.model_lines(0)[0].parameters[name].value;
+    for name in ["read_cache_bytes_1", "write_cache_bytes_1"] {
+        assert!((size(&twice, name) / size(&both, name) - 1.0).abs() < 1e-9, "{name}");
+    }
+    training.borders.retain(|border| border.curve == Curve::Write || border.step < 5.0);
+    training.borders.insert(0, border(Curve::Read, 20.0 * MIB as f64));
+    let without = Predictor::fit(training).unwrap();
+    assert_eq!(without.caches().read_bytes, None);
+}
+
+#[test]
 fn a_cache_below_direct_requests_can_be_told_to_be_another_size() {
     let mut direct = training(5, 100, 0.03);
     direct.ranges.access = Access::Direct;
     direct.samples.iter_mut().for_each(|sample| sample.workload.access = Access::Direct);
-    let found = Predictor::fit(direct).unwrap().caches();
+    let predictor = Predictor::fit(direct).unwrap();
+    let found = predictor.caches();
     let near = |found: Option<f64>, truth: f64| (found.unwrap() / truth).ln().abs() < 0.3;
     assert!(near(found.read_bytes, TRUTH.read_cache_bytes), "{found:?}");
     assert!(near(found.write_bytes, TRUTH.write_cache_bytes), "{found:?}");
+    let twice = |bytes: Option<f64>| bytes.map(|bytes| 2.0 * bytes);
+    let wanted =
+        Caches { read_bytes: twice(found.read_bytes), write_bytes: twice(found.write_bytes) };
+    let supposed = predictor.with_caches(&wanted).unwrap();
+    assert!(
+        (supposed.caches().write_bytes.unwrap() / wanted.write_bytes.unwrap() - 1.0).abs() < 1e-9
+    );
+    let none = |of: &Predictor| of.model_lines(0)[0].parameters["write_cache_bytes_1"].value;
+    assert!(
+        (none(&supposed) / none(&predictor) - 1.0).abs() < 1e-9,
+        "there is still none before it"
+    );
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Getting a directory ready for a workload: files laid out, earlier dirty data written back, the
 //! page cache in the state that was asked for.
 
-use ioscape_model::units::show_bytes;
-use ioscape_model::{Access, Code, Layout, State, Warning, Workload};
+use std::ops::Range;
+
+use ioscape_model::units::{show_bytes, show_seconds};
+use ioscape_model::{Access, Code, Layout, Severity, State, Warning, Workload};
 
 use super::FileRig;
 use crate::cachestat::{Pieces, drop_cache, is_resident, read_in, resident};
@@ -21,8 +23,10 @@ const WARM_SHARE: f64 = 0.97;
 const STREAMED_SHARE: f64 = 0.25;
 /// The cache is not emptied to be filled anew where that would take longer.
 const REFILL_MAX_S: f64 = 3.0;
-/// Reading in more than this says how fast that is.
-const REFILL_TELLS_BYTES: u64 = 16 << 20;
+/// Files that were broken up stay so where laying them out anew would take longer.
+const MEND_MAX_S: f64 = 3.0;
+/// Reading in or writing out more than this says how fast that is.
+const TELLS_RATE_BYTES: u64 = 16 << 20;
 
 impl FileRig {
     /// The workload as it is run here: on a device every process has a range of its own, as it
@@ -46,15 +50,76 @@ impl FileRig {
     /// in larger pieces and higher esteem by the kernel than pages that were read.
     pub(super) fn lay_out(&mut self, number: usize, length: u64) -> Result<()> {
         let laid_out = self.files.length(number);
+        let began_s = self.clock.now_s();
         self.files.get(number, length)?;
         let range = laid_out..self.files.length(number);
         if range.is_empty() || self.ground.is_memory() {
             return Ok(());
         }
+        self.learn_layout_rate(range.end - range.start, began_s);
+        self.forget(number, range)
+    }
+
+    /// What was written out and takes less than a moment says little of how fast that is.
+    fn learn_layout_rate(&mut self, bytes: u64, began_s: f64) {
+        if bytes >= TELLS_RATE_BYTES {
+            let took_s = (self.clock.now_s() - began_s).max(1e-6);
+            self.laid_out_bytes_per_s = Some(bytes as f64 / took_s);
+        }
+    }
+
+    /// Drops a part of a file from the page cache.
+    fn forget(&mut self, number: usize, range: Range<u64>) -> Result<()> {
         let file = self.files.open_again(number, OpenAccess::Buffered)?;
-        let path = self.files.path(number);
-        drop_cache(&file, range).map_err(|error| Error::path("drop the cache of", path, error))?;
+        drop_cache(&file, range.clone())
+            .map_err(|error| Error::path("drop the cache of", self.files.path(number), error))?;
+        let filled_bytes = self.filled_bytes.get_mut(number);
+        if let Some(filled_bytes) = filled_bytes.filter(|filled| **filled > range.start) {
+            *filled_bytes = 0;
+        }
         Ok(())
+    }
+
+    /// Lays out anew what earlier points broke up on storage, as filesystems do that never write in
+    /// place: a visit finds the same files whatever was run before it. Says so where it does not,
+    /// because that would take long.
+    pub(super) fn mend(&mut self, shares: &[(usize, u64)]) -> Result<Option<Warning>> {
+        // Blocks that are to be recognised have to stay what the requests made of them.
+        if self.ground.is_memory() || self.ground.device().is_some() || self.ledgers.is_some() {
+            return Ok(None);
+        }
+        let mut broken = Vec::new();
+        for (number, length) in shares {
+            if self.files.is_broken_up(*number, *length)? {
+                broken.push((*number, *length));
+            }
+        }
+        let bytes: u64 = broken.iter().map(|(_, length)| length).sum();
+        let expected_s = self.laid_out_bytes_per_s.map_or(0.0, |rate| bytes as f64 / rate);
+        if expected_s > MEND_MAX_S {
+            let text = format!(
+                "earlier points broke {} of the files into small pieces, and they stay so: laying \
+                 them out anew would take {}",
+                show_bytes(bytes as f64),
+                show_seconds(expected_s)
+            );
+            let remedy = "compare only with points that say the same, or give `run` a smaller \
+                          --unique-max";
+            let warning = Warning::new(Code::CopyOnWrite, text, remedy);
+            return Ok(Some(warning.with_severity(Severity::Note)));
+        }
+        if broken.is_empty() {
+            return Ok(None);
+        }
+        let began_s = self.clock.now_s();
+        for (number, length) in broken {
+            self.files.lay_out_again(number, length)?;
+            self.forget(number, 0..length)?;
+        }
+        self.learn_layout_rate(bytes, began_s);
+        // What held the pieces is given back now, not while the workload runs.
+        self.ground.write_back()?;
+        Ok(None)
     }
 
     /// Writes back what earlier points left dirty; says so when that does not help.
@@ -182,12 +247,7 @@ impl FileRig {
         if expected_s > REFILL_MAX_S || self.ground.is_memory() {
             return Ok(false);
         }
-        let file = self.files.open_again(number, OpenAccess::Buffered)?;
-        drop_cache(&file, 0..length)
-            .map_err(|error| Error::path("drop the cache of", self.files.path(number), error))?;
-        if let Some(filled_bytes) = self.filled_bytes.get_mut(number) {
-            *filled_bytes = 0;
-        }
+        self.forget(number, 0..length)?;
         Ok(true)
     }
 
@@ -211,7 +271,7 @@ impl FileRig {
         let read_bytes = read_in(&file, streamed_bytes..length, Pieces::Pages, &self.interrupt)?
             + read_in(&file, 0..streamed_bytes, Pieces::Stream, &self.interrupt)?;
         // What was resident already would make storage look fast.
-        if is_empty && read_bytes >= REFILL_TELLS_BYTES {
+        if is_empty && read_bytes >= TELLS_RATE_BYTES {
             let took_s = (self.clock.now_s() - began_s).max(1e-6);
             self.read_in_bytes_per_s = Some(read_bytes as f64 / took_s);
         }

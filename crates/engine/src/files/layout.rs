@@ -1,10 +1,11 @@
-//! Laying out: writes each byte of a file once, so that later reads find data and later writes
+//! Laying out: writes each byte of a file, so that later reads find data and later writes
 //! find blocks. Holes, unwritten extents and compressible or repeated content all make storage
 //! look faster than it is; the result is checked for the first two.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,21 +59,48 @@ impl Pattern {
     }
 }
 
-/// What growing a file needs to know.
-pub(super) struct Grow<'a> {
+/// What writing test data needs to know.
+pub(super) struct Writing<'a> {
     pub ground: &'a Ground,
     pub pattern: &'a Pattern,
     pub interrupt: &'a AtomicBool,
 }
 
-impl Grow<'_> {
+impl<'a> Writing<'a> {
+    pub(super) fn of(ground: &'a Ground, pattern: &'a Pattern, interrupt: &'a AtomicBool) -> Self {
+        Self { ground, pattern, interrupt }
+    }
+
     /// Writes `test_file` out to `length`, which is a multiple of the block size. `length` of the
     /// file follows what was written also when this ends early.
-    pub(super) fn to(&self, test_file: &mut TestFile, length: u64) -> Result<()> {
+    pub(super) fn grow(&self, test_file: &mut TestFile, length: u64) -> Result<()> {
+        let (file, from) = (&test_file.file, test_file.length);
+        reserve(file, from, length).map_err(|error| {
+            Error::path("make room for", crate::cachestat::path_of(file), error)
+        })?;
+        let mut reached = from;
+        let written = self.write(test_file, from..length, &mut reached);
+        test_file.length = reached;
+        test_file.note_pieces(from..reached);
+        written
+    }
+
+    /// Writes the beginning of `test_file` once more, up to `length`; `reached` says how far it came.
+    pub(super) fn again(
+        &self,
+        test_file: &mut TestFile,
+        length: u64,
+        reached: &mut u64,
+    ) -> Result<()> {
+        self.write(test_file, 0..length, reached)?;
+        test_file.note_pieces(0..length);
+        Ok(())
+    }
+
+    fn write(&self, test_file: &TestFile, range: Range<u64>, reached: &mut u64) -> Result<()> {
         let file = &test_file.file;
         let name = || crate::cachestat::path_of(file);
-        let from = test_file.length;
-        reserve(file, from, length).map_err(|error| Error::path("make room for", name(), error))?;
+        let Range { start: from, end: length } = range;
         let mut chunk = vec![0; CHUNK_BYTES as usize];
         let mut offset = from;
         while offset < length {
@@ -84,9 +112,10 @@ impl Grow<'_> {
             file.write_all_at(chunk, offset)
                 .map_err(|error| Error::path("lay out", name(), error))?;
             offset += chunk.len() as u64;
-            test_file.length = offset;
+            *reached = offset;
             if (offset - from).is_multiple_of(PACE_BYTES) && !self.ground.is_memory() {
-                pace(file, offset).map_err(|error| Error::path("write back", name(), error))?;
+                pace(file, from, offset)
+                    .map_err(|error| Error::path("write back", name(), error))?;
             }
         }
         if !self.ground.is_memory() {
@@ -136,10 +165,10 @@ fn reserve(file: &File, from: u64, to: u64) -> io::Result<()> {
 
 /// Sets the latest piece going and waits for the one before it: storage is kept busy, and dirty
 /// data never comes to more than two pieces.
-fn pace(file: &File, written: u64) -> io::Result<()> {
+fn pace(file: &File, from: u64, written: u64) -> io::Result<()> {
     let start = |from| sync_range(file, from, libc::SYNC_FILE_RANGE_WRITE);
     start(written - PACE_BYTES)?;
-    if let Some(before) = written.checked_sub(2 * PACE_BYTES) {
+    if let Some(before) = written.checked_sub(2 * PACE_BYTES).filter(|before| *before >= from) {
         let wait = libc::SYNC_FILE_RANGE_WAIT_BEFORE
             | libc::SYNC_FILE_RANGE_WRITE
             | libc::SYNC_FILE_RANGE_WAIT_AFTER;

@@ -87,6 +87,8 @@ pub(super) enum WriteCache {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Caches {
     pub(super) read: Vec<f64>,
+    /// Which of them are the processor's last-level cache: storage is not waited for beyond.
+    pub(super) read_is_processors: Vec<bool>,
     pub(super) write: Vec<f64>,
     /// What each of the latter is.
     pub(super) write_kinds: Vec<WriteCache>,
@@ -111,15 +113,15 @@ impl Caches {
         if training.ranges.access == Access::Direct {
             let with_none =
                 |curve| std::iter::once((NOTHING_BYTES, WriteCache::Dirty)).chain(on(curve));
-            let read = with_none(Curve::Read).map(|(bytes, _)| bytes).collect();
-            let (write, write_kinds) = with_none(Curve::Write).unzip();
-            return Self { read, write, write_kinds };
+            return Self::from(with_none(Curve::Read), with_none(Curve::Write));
         }
-        let read: Vec<f64> = on(Curve::Read).map(|(bytes, _)| bytes).collect();
         let mut write: Vec<(f64, WriteCache)> = on(Curve::Write).collect();
         if !write.is_empty() {
             let dirty_limit = (training.host.dirty_limit_bytes as f64, WriteCache::Dirty);
-            let room = read.iter().map(|bytes| (*bytes, WriteCache::Room));
+            let room = on(Curve::Read).map(|(bytes, kind)| match kind {
+                WriteCache::Processor => (bytes, kind),
+                _ => (bytes, WriteCache::Room),
+            });
             for (bytes, kind) in std::iter::once(dirty_limit).chain(room) {
                 let apart = |known: &(f64, WriteCache)| {
                     !(1.0 / SAME_CACHE..SAME_CACHE).contains(&(bytes / known.0))
@@ -131,8 +133,18 @@ impl Caches {
             }
             write.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        let (write, write_kinds) = write.into_iter().unzip();
-        Self { read, write, write_kinds }
+        Self::from(on(Curve::Read), write.into_iter())
+    }
+
+    fn from(
+        read: impl Iterator<Item = (f64, WriteCache)>,
+        write: impl Iterator<Item = (f64, WriteCache)>,
+    ) -> Self {
+        let (read, read_kinds): (_, Vec<_>) = read.unzip();
+        let (write, write_kinds) = write.unzip();
+        let is_processors = |kind| kind == WriteCache::Processor;
+        let read_is_processors = read_kinds.into_iter().map(is_processors).collect();
+        Self { read, read_is_processors, write, write_kinds }
     }
 
     pub(super) fn shape(&self) -> Shape {

@@ -46,9 +46,7 @@ impl Blend {
     pub fn sentences(&self) -> Vec<String> {
         let mut said =
             vec![if self.access == Access::Direct { self.direct() } else { self.copying() }];
-        for index in self.no_caches()..self.shape.read_caches {
-            said.push(self.missing(index));
-        }
+        said.extend(self.own_read_caches().map(|index| self.missing(index)));
         said.extend(self.writing());
         said.extend(self.limited());
         said.extend(self.extension.iter().flat_map(|extension| self.extended(extension)));
