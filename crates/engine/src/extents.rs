@@ -17,6 +17,8 @@ pub struct Extents {
 }
 
 const BATCH: usize = 64;
+/// Of the request: dirty data is given its place first. The call itself writes it back.
+const FLAG_SYNC: u32 = 0x1;
 const FLAG_LAST: u32 = 0x1;
 const FLAG_ENCODED: u32 = 0x8;
 const FLAG_UNWRITTEN: u32 = 0x800;
@@ -74,8 +76,10 @@ pub fn count(file: &File, range: Range<u64>, most: u64) -> Option<u64> {
 /// as the answer is yes.
 fn walk(file: &File, range: Range<u64>, mut see: impl FnMut(&Extent, u64) -> bool) -> Option<()> {
     let Range { mut start, end } = range;
+    let mut flags = FLAG_SYNC;
     while start < end {
-        let request = ask(file, start, end - start)?;
+        let request = ask(file, start, end - start, flags)?;
+        flags = 0;
         let batch = request.extents.get(..request.mapped_extents as usize)?;
         for extent in batch {
             if !see(extent, extent.length.min(end - extent.logical.min(end))) {
@@ -92,13 +96,13 @@ fn walk(file: &File, range: Range<u64>, mut see: impl FnMut(&Extent, u64) -> boo
     Some(())
 }
 
-fn ask(file: &File, start: u64, length: u64) -> Option<Request> {
+fn ask(file: &File, start: u64, length: u64, flags: u32) -> Option<Request> {
     // The number is made from the size of `struct fiemap` without its extents.
     const FS_IOC_FIEMAP: Opcode = opcode::read_write::<[u64; 4]>(b'f', 11);
     let mut request = Request {
         start,
         length,
-        flags: 0,
+        flags,
         mapped_extents: 0,
         extent_count: BATCH as u32,
         reserved: 0,

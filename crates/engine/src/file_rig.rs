@@ -406,9 +406,8 @@ impl Rig for FileRig {
         spent_s.layout = lap(&self.clock);
         prepared.warnings.extend(self.swapping());
         prepared.warnings.extend(self.quiesce()?);
-        spent_s.quiesce = lap(&self.clock);
         prepared.warnings.extend(self.mend(&shares)?);
-        spent_s.layout += lap(&self.clock);
+        spent_s.quiesce = lap(&self.clock);
         self.check()?;
         self.clear_others(&shares)?;
         self.bring_into_state(work, &shares)?;

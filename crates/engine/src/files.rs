@@ -30,9 +30,13 @@ pub use leftovers::{Leftover, Removed, leftovers, remove_leftovers};
 
 /// Files are written, and their room is counted, in blocks of this size.
 pub const BLOCK_BYTES: u64 = 4096;
-/// A file is broken up where its pieces are smaller than this in the mean. A few are none too many.
+/// A file is broken up where its pieces are smaller than this in the mean.
 const PIECE_BYTES_MIN: f64 = 1_048_576.0;
+/// Pieces that are none too many for any part of a file.
 const PIECES_FREE: u64 = 16;
+/// Pieces as small as this are not fresh, even if laying out leaves them: a filesystem that
+/// compresses has them of 128 KiB.
+const FRESH_PIECE_BYTES_MIN: f64 = 65536.0;
 
 /// The files of one run on one ground. Dropping it removes them.
 #[derive(Debug)]
@@ -52,23 +56,23 @@ struct TestFile {
     file: File,
     number: usize,
     length: u64,
-    /// How many pieces storage has had it in, per byte, after it had been laid out; those of
-    /// [`PIECES_FREE`] apart.
-    fresh_pieces: f64,
+    /// How many pieces laying out has left, at most, beyond [`PIECES_FREE`].
+    fresh_pieces_per_byte: f64,
 }
 
 impl TestFile {
     fn of(file: File, number: usize) -> Self {
-        Self { file, number, length: 0, fresh_pieces: 0.0 }
+        Self { file, number, length: 0, fresh_pieces_per_byte: 0.0 }
     }
 
     /// Looks at what was just laid out. Where storage never has it in large pieces, because it
-    /// compresses or has only small ones left, that is what is fresh there.
+    /// compresses or has only smaller ones left, that is what is fresh there, within bounds.
     fn note_pieces(&mut self, range: Range<u64>) {
         let bytes = range.end.saturating_sub(range.start).max(1) as f64;
         let count = extents::count(&self.file, range, u64::MAX).unwrap_or(0);
-        let pieces = count.saturating_sub(PIECES_FREE) as f64 / bytes;
-        self.fresh_pieces = self.fresh_pieces.max(pieces);
+        let pieces_per_byte = count.saturating_sub(PIECES_FREE) as f64 / bytes;
+        self.fresh_pieces_per_byte =
+            self.fresh_pieces_per_byte.max(pieces_per_byte).min(1.0 / FRESH_PIECE_BYTES_MIN);
     }
 }
 
@@ -164,21 +168,13 @@ impl TestFiles {
     }
 
     /// Whether storage has the first `length` bytes of file `number` in many more pieces than laying
-    /// out left: filesystems that never write in place break files up as they are written. Writes
-    /// back what is dirty, for it has no place yet. Never, where the filesystem does not tell.
-    ///
-    /// # Errors
-    /// When writing back fails.
-    pub fn is_broken_up(&self, number: usize, length: u64) -> Result<bool> {
-        let Some(test_file) = self.files.get(number).and_then(Option::as_ref) else {
-            return Ok(false);
-        };
-        rustix::fs::fdatasync(&test_file.file)
-            .map_err(|error| Error::path("write back", self.path(number), error))?;
-        let pieces = (2.0 * test_file.fresh_pieces).max(1.0 / PIECE_BYTES_MIN);
-        let most = (pieces * length as f64) as u64 + PIECES_FREE;
-        let count = extents::count(&test_file.file, 0..length, most);
-        Ok(count.is_some_and(|count| count > most))
+    /// out left: filesystems that never write in place break files up as they are written. Never,
+    /// where the filesystem does not tell.
+    pub fn is_broken_up(&self, number: usize, length: u64) -> bool {
+        let Some(test_file) = self.files.get(number).and_then(Option::as_ref) else { return false };
+        let per_byte = (2.0 * test_file.fresh_pieces_per_byte).max(1.0 / PIECE_BYTES_MIN);
+        let most = (per_byte * length as f64) as u64 + PIECES_FREE;
+        extents::count(&test_file.file, 0..length, most).is_some_and(|count| count > most)
     }
 
     /// Writes the first `length` bytes of file `number` once more, front to back.

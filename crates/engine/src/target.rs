@@ -220,7 +220,7 @@ impl Directory {
                 ),
                 None => format!(
                     "{filesystem} writes to new places: files fragment while they are overwritten, \
-                     and later sequential reads are not sequential on the device"
+                     those of a visit less than files that have been in use for long"
                 ),
             };
             let remedy = "compare only with other results from this filesystem";

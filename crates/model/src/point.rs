@@ -175,7 +175,7 @@ pub struct Failed {
 pub struct Spent {
     /// Writing test files that were not there yet.
     pub layout: f64,
-    /// Waiting for what earlier points left dirty.
+    /// Waiting for what earlier points left dirty, and laying out anew what they broke up.
     pub quiesce: f64,
     /// Reading in beforehand what fits the cache.
     pub warm_up: f64,

@@ -28,6 +28,16 @@ const MEND_MAX_S: f64 = 3.0;
 /// Reading in or writing out more than this says how fast that is.
 const TELLS_RATE_BYTES: u64 = 16 << 20;
 
+fn left_broken(bytes: u64, why: &str) -> Warning {
+    let bytes = show_bytes(bytes as f64);
+    let text = format!(
+        "{bytes} of the files are in small pieces since earlier points, and stay so: {why}"
+    );
+    let remedy = "compare only with points that say the same; a smaller --unique-max or more free \
+                  space lets `run` lay them out anew";
+    Warning::new(Code::CopyOnWrite, text, remedy).with_severity(Severity::Note)
+}
+
 impl FileRig {
     /// The workload as it is run here: on a device every process has a range of its own, as it
     /// would have a file of its own in a directory.
@@ -88,37 +98,31 @@ impl FileRig {
         if self.ground.is_memory() || self.ground.device().is_some() || self.ledgers.is_some() {
             return Ok(None);
         }
-        let mut broken = Vec::new();
-        for (number, length) in shares {
-            if self.files.is_broken_up(*number, *length)? {
-                broken.push((*number, *length));
-            }
-        }
-        let bytes: u64 = broken.iter().map(|(_, length)| length).sum();
-        let expected_s = self.laid_out_bytes_per_s.map_or(0.0, |rate| bytes as f64 / rate);
-        if expected_s > MEND_MAX_S {
-            let text = format!(
-                "earlier points broke {} of the files into small pieces, and they stay so: laying \
-                 them out anew would take {}",
-                show_bytes(bytes as f64),
-                show_seconds(expected_s)
-            );
-            let remedy = "compare only with points that say the same, or give `run` a smaller \
-                          --unique-max";
-            let warning = Warning::new(Code::CopyOnWrite, text, remedy);
-            return Ok(Some(warning.with_severity(Severity::Note)));
-        }
+        let is_broken = |share: &&(usize, u64)| self.files.is_broken_up(share.0, share.1);
+        let broken: Vec<(usize, u64)> = shares.iter().filter(is_broken).copied().collect();
         if broken.is_empty() {
             return Ok(None);
         }
+        let bytes: u64 = broken.iter().map(|(_, length)| length).sum();
+        let rate = self.laid_out_bytes_per_s.or(self.hints.layout_bytes_per_s);
+        let expected_s = rate.map_or(0.0, |rate| bytes as f64 / rate);
+        if expected_s > MEND_MAX_S {
+            let why = format!("laying them out anew would take {}", show_seconds(expected_s));
+            return Ok(Some(left_broken(bytes, &why)));
+        }
         let began_s = self.clock.now_s();
         for (number, length) in broken {
-            self.files.lay_out_again(number, length)?;
+            match self.files.lay_out_again(number, length) {
+                Err(Error::Path { source, .. }) => {
+                    return Ok(Some(left_broken(bytes, &source.to_string())));
+                }
+                done => done?,
+            }
             self.forget(number, 0..length)?;
         }
-        self.learn_layout_rate(bytes, began_s);
         // What held the pieces is given back now, not while the workload runs.
         self.ground.write_back()?;
+        self.learn_layout_rate(bytes, began_s);
         Ok(None)
     }
 

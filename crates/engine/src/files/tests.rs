@@ -52,6 +52,34 @@ fn growing_keeps_what_was_there_and_writes_only_what_is_missing() {
 }
 
 #[test]
+fn what_is_laid_out_again_is_as_it_was_at_first_and_counts_as_written() {
+    let place = tempfile::tempdir().unwrap();
+    let interrupt = quiet();
+    let directory = Arc::new(open_directory(place.path()).unwrap());
+    let run = RunId::random().unwrap();
+    let mut files = TestFiles::new(directory, run, Arc::clone(&interrupt)).unwrap();
+    let content = |files: &mut TestFiles| {
+        let mut bytes = vec![0; 3 * MIB as usize];
+        files.get(0, 3 * MIB).unwrap().read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    };
+    let at_first = content(&mut files);
+    let change = |files: &mut TestFiles, at| {
+        files.get(0, 0).unwrap().write_all_at(b"changed", at).unwrap();
+    };
+    change(&mut files, MIB);
+    files.lay_out_again(0, 2 * MIB - 1).unwrap();
+    assert!(content(&mut files) == at_first);
+    assert_eq!((files.length(0), files.written_bytes()), (3 * MIB, 5 * MIB));
+    change(&mut files, 2 * MIB);
+    files.lay_out_again(0, 2 * MIB).unwrap();
+    assert!(content(&mut files) != at_first, "what is beyond stays");
+    interrupt.store(true, Ordering::Relaxed);
+    assert!(matches!(files.lay_out_again(0, MIB), Err(Error::Interrupted)));
+    assert_eq!(files.written_bytes(), 7 * MIB);
+}
+
+#[test]
 fn no_two_blocks_are_alike_and_all_look_like_noise() {
     let place = tempfile::tempdir().unwrap();
     let mut files = test_files(&place);
