@@ -34,6 +34,8 @@ pub const BLOCK_BYTES: u64 = 4096;
 const PIECE_BYTES_MIN: f64 = 1_048_576.0;
 /// Pieces that are none too many for any part of a file.
 const PIECES_FREE: u64 = 16;
+/// Less than this says nothing of how many pieces laying out leaves.
+const TELLS_PIECES_BYTES: u64 = 16 << 20;
 /// Pieces as small as this are not fresh, even if laying out leaves them: a filesystem that
 /// compresses has them of 128 KiB.
 const FRESH_PIECE_BYTES_MIN: f64 = 65536.0;
@@ -68,9 +70,12 @@ impl TestFile {
     /// Looks at what was just laid out. Where storage never has it in large pieces, because it
     /// compresses or has only smaller ones left, that is what is fresh there, within bounds.
     fn note_pieces(&mut self, range: Range<u64>) {
-        let bytes = range.end.saturating_sub(range.start).max(1) as f64;
+        let bytes = range.end.saturating_sub(range.start);
+        if bytes < TELLS_PIECES_BYTES {
+            return;
+        }
         let count = extents::count(&self.file, range, u64::MAX).unwrap_or(0);
-        let pieces_per_byte = count.saturating_sub(PIECES_FREE) as f64 / bytes;
+        let pieces_per_byte = count.saturating_sub(PIECES_FREE) as f64 / bytes as f64;
         self.fresh_pieces_per_byte =
             self.fresh_pieces_per_byte.max(pieces_per_byte).min(1.0 / FRESH_PIECE_BYTES_MIN);
     }

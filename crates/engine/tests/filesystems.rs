@@ -186,10 +186,10 @@ fn a_filesystem_that_compresses_all_it_can_finds_nothing_to_compress() {
     assert_eq!(encoded_bytes(&bytes, "ours"), 0);
 }
 
-/// Overwrites every other block of the first `length` bytes, each apart on storage where the
+/// Overwrites a block in every `step` of the first `length` bytes, each apart on storage where the
 /// filesystem gives it a new place.
-fn write_here_and_there(file: &File, length: u64) {
-    for offset in (0..length).step_by(8192) {
+fn write_here_and_there(file: &File, length: u64, step: usize) {
+    for offset in (0..length).step_by(step) {
         file.write_all_at(&[7; 4096], offset).unwrap();
     }
     rustix::fs::fdatasync(file).unwrap();
@@ -206,7 +206,7 @@ fn a_file_that_overwriting_broke_up_is_laid_out_in_large_pieces_again() {
         };
         assert!(!files.is_broken_up(0, used) && !files.is_broken_up(0, length));
         for _ in 0..2 {
-            write_here_and_there(files.get(0, length).unwrap(), used);
+            write_here_and_there(files.get(0, length).unwrap(), used, 8192);
             let broken = pieces(&mut files);
             assert!(broken > 3000, "{options}: {broken}");
             assert!(files.is_broken_up(0, used), "{options}");
@@ -219,8 +219,8 @@ fn a_file_that_overwriting_broke_up_is_laid_out_in_large_pieces_again() {
         }
         assert_eq!(files.length(0), length);
         // Growing does not make what was broken up before the measure of what is fresh.
-        write_here_and_there(files.get(0, length).unwrap(), used);
-        files.get(0, length + MIB).unwrap();
+        write_here_and_there(files.get(0, length).unwrap(), length, 128 << 10);
+        files.get(0, length + 16 * MIB).unwrap();
         assert!(files.is_broken_up(0, used), "{options}");
     }
 }
@@ -230,7 +230,7 @@ fn filesystems_that_write_in_place_break_nothing_up() {
     for filesystem in ["ext4", "xfs"] {
         let Some(mounted) = Mounted::make(filesystem, "noatime") else { continue };
         let mut files = lay_out(mounted.open(), 24 * MIB);
-        write_here_and_there(files.get(0, 0).unwrap(), 24 * MIB);
+        write_here_and_there(files.get(0, 0).unwrap(), 24 * MIB, 8192);
         assert!(!files.is_broken_up(0, 24 * MIB), "{filesystem}");
     }
 }
@@ -245,11 +245,15 @@ fn a_visit_begins_with_files_in_large_pieces_whatever_ran_before() {
     let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
     let pieces = || extents::of(&file, 24 * MIB).unwrap().count;
     let fresh = pieces();
-    write_here_and_there(&file, 24 * MIB);
+    write_here_and_there(&file, 24 * MIB, 8192);
     assert!(pieces() > fresh + 4000, "{fresh}");
     rig.prepare(&work("unique_bytes=8MiB,size_mean=64KiB")).unwrap();
     assert!(pieces() > fresh + 2500, "the rest is left for those that use it");
-    rig.prepare(&work("unique_bytes=24MiB,size_mean=64KiB,state=cold")).unwrap();
+    let prepared = rig.prepare(&work("unique_bytes=24MiB,size_mean=64KiB,state=cold")).unwrap();
+    if let Some(note) = prepared.warnings.iter().find(|note| note.code == Code::CopyOnWrite) {
+        skipped(&note.text);
+        return;
+    }
     assert!(pieces() < fresh + 40, "{} pieces, {fresh} at first", pieces());
 }
 

@@ -28,6 +28,13 @@ const MEND_MAX_S: f64 = 3.0;
 /// Reading in or writing out more than this says how fast that is.
 const TELLS_RATE_BYTES: u64 = 16 << 20;
 
+/// What the kernel said, where it was that there is no room.
+fn no_room(error: &Error) -> Option<String> {
+    let Error::Path { source, .. } = error else { return None };
+    let is_room = matches!(source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT));
+    is_room.then(|| source.to_string())
+}
+
 fn left_broken(bytes: u64, why: &str) -> Warning {
     let bytes = show_bytes(bytes as f64);
     let text = format!(
@@ -70,11 +77,13 @@ impl FileRig {
         self.forget(number, range)
     }
 
-    /// What was written out and takes less than a moment says little of how fast that is.
+    /// Keeps the best rate: one disturbance must not decide how all later visits find their files.
+    /// What is written out in less than a moment says little.
     fn learn_layout_rate(&mut self, bytes: u64, began_s: f64) {
         if bytes >= TELLS_RATE_BYTES {
-            let took_s = (self.clock.now_s() - began_s).max(1e-6);
-            self.laid_out_bytes_per_s = Some(bytes as f64 / took_s);
+            let rate = bytes as f64 / (self.clock.now_s() - began_s).max(1e-6);
+            self.laid_out_bytes_per_s =
+                self.laid_out_bytes_per_s.map(|best| best.max(rate)).or(Some(rate));
         }
     }
 
@@ -104,7 +113,8 @@ impl FileRig {
             return Ok(None);
         }
         let bytes: u64 = broken.iter().map(|(_, length)| length).sum();
-        let rate = self.laid_out_bytes_per_s.or(self.hints.layout_bytes_per_s);
+        let rates = [self.laid_out_bytes_per_s, self.hints.layout_bytes_per_s];
+        let rate = rates.into_iter().flatten().reduce(f64::max);
         let expected_s = rate.map_or(0.0, |rate| bytes as f64 / rate);
         if expected_s > MEND_MAX_S {
             let why = format!("laying them out anew would take {}", show_seconds(expected_s));
@@ -112,17 +122,18 @@ impl FileRig {
         }
         let began_s = self.clock.now_s();
         for (number, length) in broken {
-            match self.files.lay_out_again(number, length) {
-                Err(Error::Path { source, .. }) => {
-                    return Ok(Some(left_broken(bytes, &source.to_string())));
-                }
-                done => done?,
+            let written = self.files.lay_out_again(number, length);
+            if let Some(why) = written.as_ref().err().and_then(no_room) {
+                self.forget(number, 0..length)?;
+                self.ground.write_back()?;
+                return Ok(Some(left_broken(bytes, &why)));
             }
+            written?;
             self.forget(number, 0..length)?;
         }
+        self.learn_layout_rate(bytes, began_s);
         // What held the pieces is given back now, not while the workload runs.
         self.ground.write_back()?;
-        self.learn_layout_rate(bytes, began_s);
         Ok(None)
     }
 
