@@ -12,6 +12,9 @@ mod shapes;
 
 use ioscape_model::{Border, Curve, Estimate, Finding, Host, Point, Record, Region, Target};
 
+/// A border this close to one of the kernel's limits, by this factor, is that limit's.
+const NEAR_LIMIT: f64 = 1.4;
+
 /// What findings are drawn from: one closed map and what is known of the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
@@ -99,7 +102,6 @@ impl<'a> Evidence<'a> {
         const STEP_MAX: f64 = 4.0;
         /// Buffers, the kernel and other guests of the machine leave this part of it.
         const SHARED_BY: f64 = 4.0;
-        const NEAR_DIRTY_LIMIT: f64 = 1.4;
         let capacity = border.unique_bytes.capacity;
         let llc_bytes = self.host.llc_bytes.filter(|bytes| *bytes < self.memory_bytes());
         let near = llc_bytes.is_some_and(|llc_bytes| {
@@ -108,8 +110,8 @@ impl<'a> Evidence<'a> {
         });
         // Writers do wait for storage at the kernel's limit on dirty data.
         let dirty_limit = self.host.dirty_limit_bytes as f64;
-        let limited = border.curve == Curve::Write
-            && (capacity / dirty_limit).ln().abs() <= NEAR_DIRTY_LIMIT.ln();
+        let limited =
+            border.curve == Curve::Write && (capacity / dirty_limit).ln().abs() <= NEAR_LIMIT.ln();
         near && !limited
             && border.step < STEP_MAX
             && border.found_by != "counters"

@@ -163,11 +163,9 @@ impl TestFiles {
             test_file.length = test_file.length.max(wanted);
         }
         if test_file.length < wanted {
-            let writing = Writing::of(&self.ground, &self.pattern, &self.interrupt);
-            let length_before = test_file.length;
-            let grown = writing.grow(test_file, wanted);
-            self.written_bytes += test_file.length - length_before;
-            grown?;
+            let Self { ground, pattern, interrupt, written_bytes, .. } = self;
+            let mut writing = Writing { ground, pattern, interrupt, written_bytes };
+            writing.grow(test_file, wanted)?;
         }
         Ok(&test_file.file)
     }
@@ -194,11 +192,9 @@ impl TestFiles {
         let test_file = self.files.get_mut(number).and_then(Option::as_mut);
         let test_file = test_file.expect("a file is laid out before it is laid out again");
         let length = length.next_multiple_of(BLOCK_BYTES).min(test_file.length);
-        let writing = Writing::of(&self.ground, &self.pattern, &self.interrupt);
-        let mut reached = 0;
-        let written = writing.again(test_file, length, &mut reached);
-        self.written_bytes += reached;
-        written
+        let Self { ground, pattern, interrupt, written_bytes, .. } = self;
+        let mut writing = Writing { ground, pattern, interrupt, written_bytes };
+        writing.again(test_file, length)
     }
 
     /// Another descriptor of file `number`, with a position and read-ahead state of its own, as a

@@ -8,7 +8,7 @@ use ioscape_model::{Border, Finding};
 
 use super::family::{Slowdown, border_curves, size, write_curve};
 use super::policy::{Policy, policy};
-use super::{Evidence, finding};
+use super::{Evidence, NEAR_LIMIT, finding};
 
 /// The target lives in memory.
 pub(super) fn memory_filesystem(evidence: &Evidence<'_>) -> Option<Finding> {
@@ -98,7 +98,6 @@ const DIRTY_LIMIT: &str = "limit on dirty data";
 
 /// `, near the kernel's background limit of 32 MiB`, or nothing.
 fn near_limit(evidence: &Evidence<'_>, border: &Border) -> String {
-    const NEAR: f64 = 1.4;
     let host = evidence.host;
     let limits = [
         ("background limit", host.dirty_background_bytes as f64),
@@ -109,7 +108,7 @@ fn near_limit(evidence: &Evidence<'_>, border: &Border) -> String {
         .into_iter()
         .filter(|(_, bytes)| *bytes > 0.0 && !evidence.is_simulated())
         .min_by(|a, b| distance(a.1).total_cmp(&distance(b.1)))
-        .filter(|(_, bytes)| distance(*bytes) <= NEAR.ln());
+        .filter(|(_, bytes)| distance(*bytes) <= NEAR_LIMIT.ln());
     nearest.map_or_else(String::new, |(name, bytes)| {
         format!(", near the kernel's {name} of {}", size(bytes))
     })

@@ -176,7 +176,7 @@ impl Blend {
     }
 
     /// The caches of the storage that reads find data in.
-    fn own_read_caches(&self) -> impl DoubleEndedIterator<Item = usize> {
+    fn own_read_caches(&self) -> impl Iterator<Item = usize> {
         let own = self.no_caches()..self.shape.read_caches;
         own.filter(|index| !self.read_is_processors[*index])
     }

@@ -234,7 +234,7 @@ fn a_border_of_reads_that_is_the_processors_is_no_cache_of_the_storage() {
     for name in ["read_cache_bytes_1", "write_cache_bytes_1"] {
         assert!((size(&twice, name) / size(&both, name) - 1.0).abs() < 1e-9, "{name}");
     }
-    training.borders.retain(|border| border.curve == Curve::Write || border.step < 5.0);
+    training.borders.retain(|border| border.curve == Curve::Write);
     training.borders.insert(0, border(Curve::Read, 20.0 * MIB as f64));
     let without = Predictor::fit(training).unwrap();
     assert_eq!(without.caches().read_bytes, None);

@@ -191,19 +191,14 @@ impl FileRig {
             if from < to {
                 let file = self.files.open_again(number, OpenAccess::Buffered)?;
                 crowd_bytes += resident(&file, from..to).map_or(to - from, |c| c.resident_bytes);
-                others.push((file, number, from..to));
+                others.push((number, from..to));
             }
         }
         if (crowd_bytes as f64) < CROWDED_SHARE * self.cache_bytes() as f64 {
             return Ok(());
         }
-        for (file, number, range) in others {
-            if self.filled_bytes[number] > range.start {
-                self.filled_bytes[number] = 0;
-            }
-            drop_cache(&file, range).map_err(|error| {
-                Error::path("drop the cache of", self.files.path(number), error)
-            })?;
+        for (number, range) in others {
+            self.forget(number, range)?;
         }
         Ok(())
     }

@@ -59,45 +59,35 @@ impl Pattern {
     }
 }
 
-/// What writing test data needs to know.
+/// What writing test data needs to know, and how much was written.
 pub(super) struct Writing<'a> {
     pub ground: &'a Ground,
     pub pattern: &'a Pattern,
     pub interrupt: &'a AtomicBool,
+    pub written_bytes: &'a mut u64,
 }
 
-impl<'a> Writing<'a> {
-    pub(super) fn of(ground: &'a Ground, pattern: &'a Pattern, interrupt: &'a AtomicBool) -> Self {
-        Self { ground, pattern, interrupt }
-    }
-
+impl Writing<'_> {
     /// Writes `test_file` out to `length`, which is a multiple of the block size. `length` of the
     /// file follows what was written also when this ends early.
-    pub(super) fn grow(&self, test_file: &mut TestFile, length: u64) -> Result<()> {
+    pub(super) fn grow(&mut self, test_file: &mut TestFile, length: u64) -> Result<()> {
         let (file, from) = (&test_file.file, test_file.length);
         reserve(file, from, length).map_err(|error| {
             Error::path("make room for", crate::cachestat::path_of(file), error)
         })?;
-        let mut reached = from;
-        let written = self.write(test_file, from..length, &mut reached);
-        test_file.length = reached;
-        test_file.note_pieces(from..reached);
+        let written = self.write(test_file, from..length);
+        test_file.note_pieces(from..test_file.length);
         written
     }
 
-    /// Writes the beginning of `test_file` once more, up to `length`; `reached` says how far it came.
-    pub(super) fn again(
-        &self,
-        test_file: &mut TestFile,
-        length: u64,
-        reached: &mut u64,
-    ) -> Result<()> {
-        self.write(test_file, 0..length, reached)?;
+    /// Writes the beginning of `test_file` once more, up to `length`.
+    pub(super) fn again(&mut self, test_file: &mut TestFile, length: u64) -> Result<()> {
+        self.write(test_file, 0..length)?;
         test_file.note_pieces(0..length);
         Ok(())
     }
 
-    fn write(&self, test_file: &TestFile, range: Range<u64>, reached: &mut u64) -> Result<()> {
+    fn write(&mut self, test_file: &mut TestFile, range: Range<u64>) -> Result<()> {
         let file = &test_file.file;
         let name = || crate::cachestat::path_of(file);
         let Range { start: from, end: length } = range;
@@ -112,7 +102,8 @@ impl<'a> Writing<'a> {
             file.write_all_at(chunk, offset)
                 .map_err(|error| Error::path("lay out", name(), error))?;
             offset += chunk.len() as u64;
-            *reached = offset;
+            *self.written_bytes += chunk.len() as u64;
+            test_file.length = test_file.length.max(offset);
             if (offset - from).is_multiple_of(PACE_BYTES) && !self.ground.is_memory() {
                 pace(file, from, offset)
                     .map_err(|error| Error::path("write back", name(), error))?;

@@ -14,8 +14,12 @@ fn quiet() -> Arc<AtomicBool> {
 }
 
 fn test_files(place: &tempfile::TempDir) -> TestFiles {
+    interruptible(place, &quiet())
+}
+
+fn interruptible(place: &tempfile::TempDir, interrupt: &Arc<AtomicBool>) -> TestFiles {
     let directory = Arc::new(open_directory(place.path()).unwrap());
-    TestFiles::new(directory, RunId::random().unwrap(), quiet()).unwrap()
+    TestFiles::new(directory, RunId::random().unwrap(), Arc::clone(interrupt)).unwrap()
 }
 
 fn names(place: &tempfile::TempDir) -> Vec<String> {
@@ -55,9 +59,7 @@ fn growing_keeps_what_was_there_and_writes_only_what_is_missing() {
 fn what_is_laid_out_again_is_as_it_was_at_first_and_counts_as_written() {
     let place = tempfile::tempdir().unwrap();
     let interrupt = quiet();
-    let directory = Arc::new(open_directory(place.path()).unwrap());
-    let run = RunId::random().unwrap();
-    let mut files = TestFiles::new(directory, run, Arc::clone(&interrupt)).unwrap();
+    let mut files = interruptible(&place, &interrupt);
     let content = |files: &mut TestFiles| {
         let mut bytes = vec![0; 3 * MIB as usize];
         files.get(0, 3 * MIB).unwrap().read_exact_at(&mut bytes, 0).unwrap();
@@ -112,9 +114,7 @@ fn more_than_half_of_what_was_free_is_refused_before_anything_is_written() {
 fn an_interrupted_layout_stops_and_goes_on_later() {
     let place = tempfile::tempdir().unwrap();
     let interrupt = quiet();
-    let directory = Arc::new(open_directory(place.path()).unwrap());
-    let run = RunId::random().unwrap();
-    let mut files = TestFiles::new(directory, run, interrupt.clone()).unwrap();
+    let mut files = interruptible(&place, &interrupt);
     interrupt.store(true, Ordering::Relaxed);
     assert!(matches!(files.get(0, MIB), Err(Error::Interrupted)));
     assert_eq!(files.length(0), 0);

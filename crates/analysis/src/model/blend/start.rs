@@ -103,25 +103,26 @@ impl Caches {
             let matching =
                 borders.filter(move |(_, it)| it.curve == curve || it.curve == Curve::Mixed);
             matching.map(|(place, border)| {
-                let is_processors = training.processor_borders.contains(&place);
-                let kind = if is_processors { WriteCache::Processor } else { WriteCache::Dirty };
-                (border.unique_bytes.capacity, kind)
+                (border.unique_bytes.capacity, training.processor_borders.contains(&place))
             })
+        };
+        let taken_by = |kind: WriteCache| {
+            move |(bytes, is_processors)| {
+                (bytes, if is_processors { WriteCache::Processor } else { kind })
+            }
         };
         let reach = training.samples.iter().map(|s| s.workload.unique_bytes as f64);
         let reach = reach.fold(0.0, f64::max);
         if training.ranges.access == Access::Direct {
-            let with_none =
-                |curve| std::iter::once((NOTHING_BYTES, WriteCache::Dirty)).chain(on(curve));
-            return Self::from(with_none(Curve::Read), with_none(Curve::Write));
+            let with_none = |curve| std::iter::once((NOTHING_BYTES, false)).chain(on(curve));
+            let write = with_none(Curve::Write).map(taken_by(WriteCache::Dirty));
+            return Self::joined(with_none(Curve::Read), write);
         }
-        let mut write: Vec<(f64, WriteCache)> = on(Curve::Write).collect();
+        let mut write: Vec<(f64, WriteCache)> =
+            on(Curve::Write).map(taken_by(WriteCache::Dirty)).collect();
         if !write.is_empty() {
             let dirty_limit = (training.host.dirty_limit_bytes as f64, WriteCache::Dirty);
-            let room = on(Curve::Read).map(|(bytes, kind)| match kind {
-                WriteCache::Processor => (bytes, kind),
-                _ => (bytes, WriteCache::Room),
-            });
+            let room = on(Curve::Read).map(taken_by(WriteCache::Room));
             for (bytes, kind) in std::iter::once(dirty_limit).chain(room) {
                 let apart = |known: &(f64, WriteCache)| {
                     !(1.0 / SAME_CACHE..SAME_CACHE).contains(&(bytes / known.0))
@@ -133,17 +134,15 @@ impl Caches {
             }
             write.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        Self::from(on(Curve::Read), write.into_iter())
+        Self::joined(on(Curve::Read), write.into_iter())
     }
 
-    fn from(
-        read: impl Iterator<Item = (f64, WriteCache)>,
+    fn joined(
+        read: impl Iterator<Item = (f64, bool)>,
         write: impl Iterator<Item = (f64, WriteCache)>,
     ) -> Self {
-        let (read, read_kinds): (_, Vec<_>) = read.unzip();
+        let (read, read_is_processors) = read.unzip();
         let (write, write_kinds) = write.unzip();
-        let is_processors = |kind| kind == WriteCache::Processor;
-        let read_is_processors = read_kinds.into_iter().map(is_processors).collect();
         Self { read, read_is_processors, write, write_kinds }
     }
 
