@@ -1,6 +1,6 @@
 // Predicts as `ioscape predict` does, from the fitted model that stands in the page. A port, to be
 // read beside what it follows: functions and figures have the names that they have there.
-//   Law               crates/analysis/src/model/blend/law.rs
+//   Law               crates/analysis/src/model/blend/law.rs and law/uneven.rs
 //   Place, Residual   crates/analysis/src/model/blend/residual.rs
 //   GaussianProcess   crates/stats/src/gaussian_process.rs
 //   MonotoneCubic     crates/stats/src/monotone.rs
@@ -16,9 +16,14 @@ const Predictor = (() => {
   const sum = (values) => values.reduce((total, value) => total + value, 0);
 
   const PAGE_BYTES = 4096;
-  const COMMON = 27;
+  const COMMON = 28;
   const RESOURCE_NORM = 8;
   const PER_CACHE = 5;
+  const EVEN_UNTIL = 1 - 1 / Math.E;
+  const GROWTH_MIN = 1.1;
+  const GROWTH_SOFTNESS = 0.05;
+  const HELD_MIN = 0.53;
+  const UNEVEN_SCATTER = 0.3;
   const PARTS = ["copy_reads", "copy_writes", "reads", "writes"];
 
   const pair = (ln_random, ln_ratio) => ({ random: exp(ln_random), sequential: exp(ln_random + ln_ratio) });
@@ -68,6 +73,7 @@ const Predictor = (() => {
       this.overwrite_exponent = exp(at[22]);
       this.sharing = exp(at[23]);
       this.limits = { requests_per_s: exp(at[24]), bytes_per_s: [exp(at[25]), exp(at[26])] };
+      this.unevenness = 1 / (1 + exp(-at[27]));
       const caches = (first, count) => Array.from({ length: count }, (_, index) => cache(at.slice(COMMON + PER_CACHE * (first + index))));
       this.read_caches = caches(0, read_caches);
       this.write_caches = caches(read_caches, write_caches);
@@ -153,14 +159,19 @@ const Predictor = (() => {
       return { ...times, shares, [part]: times[part] * factor };
     }
 
+    // What storage spends on a request, by its work or by its limits, seconds.
+    busiest_s(times) {
+      const beyond = times.reads / this.read_parallel + times.writes / this.write_parallel;
+      const reads = times.reads / max(times.reads + times.writes, 2.2250738585072014e-308);
+      const working = beyond * (1 + 4 * this.interference * reads * (1 - reads));
+      return norm(RESOURCE_NORM, working, this.least_s(times.shares, times.size_bytes));
+    }
+
     // Seconds per request of one process, queueing included.
     response_s(times, process_num) {
       const copy = times.copy_reads + times.copy_writes;
       const wait = copy + times.reads + this.waited * times.writes;
-      const beyond = times.reads / this.read_parallel + times.writes / this.write_parallel;
-      const reads = times.reads / max(times.reads + times.writes, 2.2250738585072014e-308);
-      const working = beyond * (1 + 4 * this.interference * reads * (1 - reads));
-      const busiest = norm(RESOURCE_NORM, working, this.least_s(times.shares, times.size_bytes));
+      const busiest = this.busiest_s(times);
       const alone = this.soft_max(wait, busiest);
       const power = this.queueing;
       const queue = (process_num ** power - 1) * (busiest / alone) ** power;
@@ -177,25 +188,81 @@ const Predictor = (() => {
     }
 
     ln_throughput(work) {
-      return log(work.process_num * work.size_mean / this.response_s(this.times(work), work.process_num));
+      return this.ln_requests_per_s(this.ways(work), work.process_num) + log(work.size_mean);
     }
 
-    scales_bytes() {
-      return [1, this.read_caches.at(-1)?.bytes ?? 1, this.write_caches[0]?.bytes ?? 1];
+    // How the processes of a workload fare: all alike, or some well and the others not.
+    ways(work) {
+      const even = this.times(work);
+      return { even, uneven: this.uneven_among(work, even) };
+    }
+
+    uneven_among(work, even) {
+      const last = this.read_caches.at(-1);
+      const { process_num: count } = work;
+      const found = last ? held(last.bytes, work) : 1;
+      if (count < 2 || work.read_frac <= 0 || found < HELD_MIN || found >= 1) return null;
+      const fast = this.finding(1, work).times(work);
+      const missing = 1 - this.response_s(fast, count) / this.response_s(even, count);
+      const growth = -log(1 - found) * missing;
+      const weight = this.unevenness / (1 + exp((GROWTH_MIN - growth) / GROWTH_SOFTNESS));
+      const winners = min(max(count * (found - EVEN_UNTIL) / (1 - EVEN_UNTIL) + 0.5, 1), count - 1);
+      const losers = count - winners;
+      const slow = this.finding((count * found - winners) / losers, work).times(work);
+      return { weight, groups: [[fast, winners], [slow, losers]] };
+    }
+
+    // The law where reads find this share of their data in the last cache.
+    finding(share, work) {
+      const law = Object.assign(Object.create(Law.prototype), this);
+      law.read_caches = [...this.read_caches.slice(0, -1), { ...this.read_caches.at(-1), bytes: share * work.unique_bytes }];
+      return law;
+    }
+
+    // Requests per second, as a logarithm, with one part of the time so many times as long.
+    ln_requests_per_s(ways, process_num, part = null, factor = 1) {
+      return sum(this.ln_rates(ways, process_num, part, factor));
+    }
+
+    // By how much processes that fare unevenly are faster together than if all fared alike.
+    apart(work) {
+      return this.ln_rates(this.ways(work), work.process_num)[1];
+    }
+
+    ln_rates({ even, uneven }, process_num, part = null, factor = 1) {
+      const scaled = (times) => (part ? this.scaled(times, part, factor) : times);
+      const alike = log(this.rate(scaled(even), process_num));
+      if (!uneven) return [alike, 0];
+      const together = this.rate_together(uneven.groups.map(([times, count]) => [scaled(times), count]));
+      const all_win = this.rate(scaled(uneven.groups[0][0]), process_num);
+      return [alike, uneven.weight * max(log(min(together, all_win)) - alike, 0)];
+    }
+
+    rate(times, process_num) {
+      return process_num / this.response_s(times, process_num);
+    }
+
+    // Of processes beside each other, which share storage and processors.
+    rate_together(groups) {
+      const rates = groups.map(([times, count]) => this.rate(times, count));
+      const used = (time_s) => sum(groups.map(([times], index) => rates[index] * time_s(times)));
+      const storage = used((times) => this.busiest_s(times));
+      const processors = used((times) => (times.copy_reads + times.copy_writes) / this.processors);
+      return sum(rates) / max(storage, processors, 1);
     }
 
     // How the throughput depends on each part of the time: minus d ln X / d ln part.
     elasticities(work) {
       const STEP = 1e-4;
-      const times = this.times(work);
-      const base = log(this.response_s(times, work.process_num));
-      return PARTS.map((part) => (log(this.response_s(this.scaled(times, part, 1 + STEP), work.process_num)) - base) / STEP);
+      const ways = this.ways(work);
+      const base = this.ln_requests_per_s(ways, work.process_num);
+      return PARTS.map((part) => (base - this.ln_requests_per_s(ways, work.process_num, part, 1 + STEP)) / STEP);
     }
   }
 
   // A workload as the Gaussian process sees it.
   const place = (law, work) => ({
-    unique: law.scales_bytes().map((scale) => log(work.unique_bytes / scale)),
+    unique: log(work.unique_bytes),
     features: [log(work.size_mean), work.read_frac, work.seq_frac, log(work.process_num)],
     elasticities: law.elasticities(work),
   });
@@ -205,8 +272,8 @@ const Predictor = (() => {
 
   function covariance(one, other, hyper) {
     const common = sum(one.features.map((at, feature) => ((at - other.features[feature]) / hyper.lengths[feature]) ** 2));
-    const correlation = one.unique.map((at, kind) => {
-      const apart = (at - other.unique[kind]) / hyper.unique_lengths[kind];
+    const correlation = hyper.unique_lengths.map((length) => {
+      const apart = (one.unique - other.unique) / length;
       return matern52(sqrt(common + apart * apart));
     });
     return sum(hyper.amplitudes.map((amplitude, part) =>
@@ -307,8 +374,10 @@ const Predictor = (() => {
 
     // Variance of the logarithm between two visits.
     noise(work) {
-      if (!this.noise_sd) return 0;
-      return sum(this.law.elasticities(work).map((elasticity, part) => (elasticity * this.noise_sd[KIND_OF[part]]) ** 2));
+      const uneven = (UNEVEN_SCATTER * this.law.apart(work)) ** 2;
+      if (!this.noise_sd) return uneven;
+      const of_part = (elasticity, part) => (elasticity * this.noise_sd[KIND_OF[part]]) ** 2;
+      return uneven + sum(this.law.elasticities(work).map(of_part));
     }
 
     // Variance of the logarithm from what the parameters are unsure of.

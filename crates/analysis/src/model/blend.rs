@@ -19,7 +19,7 @@ mod words;
 
 pub use self::extras::Coverage;
 use self::extras::Extension;
-use self::law::{COMMON, LIMITS, Law, PROCESSOR_CACHE, READ_PARALLEL, Shape, WRITE_WAITED};
+use self::law::{LIMITS, Law, PROCESSOR_CACHE, READ_PARALLEL, Shape, WRITE_WAITED};
 use self::residual::Residual;
 use self::start::WriteCache;
 use super::{Guess, Model, Sample, Training};
@@ -42,6 +42,8 @@ const STEPS_LAST: usize = 60;
 const STEPS_AGAIN: usize = 8;
 /// Parts that the samples are divided into for cross-validation.
 const FOLDS: usize = 10;
+/// Which processes win, and how soon, is chance: standard deviation over what they win together.
+const UNEVEN_SCATTER: f64 = 0.3;
 /// The correction is kept where it lowers the typical error on workloads held out by this factor.
 const WORTH_KEEPING: f64 = 0.99;
 
@@ -202,7 +204,9 @@ impl Blend {
             fit.parameters[self.shape.write_cache(index)] += factor.ln();
         }
         let law = self.law_of(&fit.parameters);
-        Self { fit, law, ..self.clone() }
+        let with_caches = |of: &Residual| of.with_caches(read_factor, write_factor);
+        let residual = self.residual.as_ref().map(with_caches);
+        Self { fit, law, residual, ..self.clone() }
     }
 
     /// What the model says of every sample when it is left out of the fit, with others: without
@@ -242,7 +246,8 @@ impl Blend {
 
     /// Variance of the logarithm between two visits to a workload.
     pub fn noise(&self, work: &Workload) -> f64 {
-        self.residual.as_ref().map_or(0.0, |residual| residual.noise(&self.law, work))
+        let usual = self.residual.as_ref().map_or(0.0, |residual| residual.noise(&self.law, work));
+        usual + (UNEVEN_SCATTER * self.law.apart(work)).powi(2)
     }
 }
 
@@ -300,7 +305,7 @@ fn starts(priors: &[Prior]) -> Vec<Vec<f64>> {
     }
     // From far above a limit nobody sees it.
     let mut limited = mean;
-    limited[LIMITS..COMMON].iter_mut().for_each(|ln| *ln -= start::BEYOND_SEEN.ln());
+    limited[LIMITS].iter_mut().for_each(|ln| *ln -= start::BEYOND_SEEN.ln());
     starts.push(limited);
     starts
 }

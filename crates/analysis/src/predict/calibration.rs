@@ -3,7 +3,7 @@
 //!
 //! Errors are held against the model's own variance and one that all of them share. Where the model
 //! thinks itself sure it is hardly better than elsewhere: a factor on its own doubt alone, large
-//! enough there, made all other intervals too wide (`docs/method.md`, section 9).
+//! enough there, made all other intervals too wide (`docs/experiments.md`).
 //!
 //! `crates/report/assets/predictor.js` has a port of the half-width: change both.
 

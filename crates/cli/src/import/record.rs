@@ -54,7 +54,8 @@ fn header(all: &[Results], points: &[Point], tool: Tool, command_line: Vec<Strin
             || UNKNOWN.to_owned(),
             |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         ),
-        host: Host::default(),
+        // A real machine, of which nothing is known: an empty name is that of a simulated one.
+        host: Host { kernel: "not known".to_owned(), ..Host::default() },
         target: target(all),
         method: Method::Measure,
         rules: Rules {

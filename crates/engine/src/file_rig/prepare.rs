@@ -19,7 +19,7 @@ const CROWDED_SHARE: f64 = 0.9;
 const WARM_SHARE: f64 = 0.97;
 /// Part of a warm share that is streamed in; the rest comes in single pages. A cache in use by
 /// mixed workloads was found to be two thirds single pages and a sixth large folios; other shares
-/// were tried (`docs/method.md`, section 2).
+/// were tried (`docs/experiments.md`).
 const STREAMED_SHARE: f64 = 0.25;
 /// The cache is not emptied to be filled anew where that would take longer.
 const REFILL_MAX_S: f64 = 3.0;

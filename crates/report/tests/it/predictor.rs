@@ -21,7 +21,7 @@ fn model(samples: usize) -> PortablePredictor {
     let whole = |scale: f64| column(scale, 0).into_iter().map(|x| x as u64).collect::<Vec<_>>();
     let range = |key: &str, min, max| PortableRange { key: key.to_owned(), min, max };
     PortablePredictor {
-        law: PortableLaw { read_caches: 1, write_caches: 1, parameters: vec![-1.0 / 3.0; 33] },
+        law: PortableLaw { read_caches: 1, write_caches: 1, parameters: vec![-1.0 / 3.0; 38] },
         doubt: PortableDoubt::Process(Box::new(PortableProcess {
             amplitudes: [0.1; 4],
             lengths: [1.0; 4],

@@ -34,7 +34,9 @@
 //! T' = Q norm₈(T(N Q)/Q, Σ σ^(1 − 1/Q) copy) · T(N)/norm₈(T(N), spent)
 //! ```
 //!
-//! and with an fdatasync after every `F` writes none is absorbed (see `extras`).
+//! and with an fdatasync after every `F` writes none is absorbed (see `extras`). Where most reads
+//! hit, some of several processes end with all of their data cached and the others with little of
+//! it: `X` is then a sum over both (see `uneven`).
 //!
 //! `crates/report/assets/predictor.js` is a port of it, for the page, which asks for neither:
 //! change both.
@@ -42,22 +44,22 @@
 use ioscape_model::Workload;
 
 use super::extras::Extras;
-use super::limits::Limits;
+use super::limits::{Limits, RESOURCE_NORM, norm, norm_of};
 
 #[cfg(test)]
 pub(super) mod tests;
+mod uneven;
 
 /// Requests are cut and cached in pages.
 const PAGE_BYTES: f64 = 4096.0;
-/// Exponent of the norm over resources: nearly the largest.
-const RESOURCE_NORM: f64 = 8.0;
 /// Parameters of the law that do not belong to a cache.
-pub(super) const COMMON: usize = 27;
+pub(super) const COMMON: usize = 28;
 /// Where some of them stand.
 pub(super) const PROCESSOR_CACHE: usize = 8;
 pub(super) const WRITE_WAITED: usize = 14;
 pub(super) const READ_PARALLEL: usize = 16;
-pub(super) const LIMITS: usize = 24;
+pub(super) const LIMITS: std::ops::Range<usize> = 24..27;
+const UNEVENNESS: usize = 27;
 /// Parameters of each cache.
 pub(super) const PER_CACHE: usize = 5;
 
@@ -149,6 +151,8 @@ pub(super) struct Law {
     overwrite_exponent: f64,
     sharing: f64,
     limits: Limits,
+    /// How far processes that could miss unevenly do, 0 to 1.
+    unevenness: f64,
     read_caches: Vec<Cache>,
     write_caches: Vec<Cache>,
     /// What requests in flight and fdatasyncs change.
@@ -246,7 +250,7 @@ impl Law {
             processors: at[11].exp(),
             sequential_exponent: at[12].exp(),
             pieces: at[13].exp(),
-            waited: 1.0 / (1.0 + (-at[WRITE_WAITED]).exp()),
+            waited: logistic(at[WRITE_WAITED]),
             softness: at[15].exp(),
             read_parallel: at[READ_PARALLEL].exp(),
             write_parallel: at[17].exp(),
@@ -256,7 +260,8 @@ impl Law {
             run_exponent: at[21].exp(),
             overwrite_exponent: at[22].exp(),
             sharing: at[23].exp(),
-            limits: Limits::of(&at[LIMITS..COMMON]),
+            limits: Limits::of(&at[LIMITS]),
+            unevenness: logistic(at[UNEVENNESS]),
             read_caches: (0..shape.read_caches)
                 .map(|index| Cache::of(&at[shape.read_cache(index)..]))
                 .collect(),
@@ -474,9 +479,8 @@ impl Law {
 
     /// Natural logarithm of the throughput in bytes per second.
     pub(super) fn ln_throughput(&self, work: &Workload) -> f64 {
-        let load = Load::of(work);
-        let in_flight_bytes = load.process_num * load.depth * work.size_mean as f64;
-        (in_flight_bytes / self.response_s(&self.times(work), load)).ln()
+        let requests_per_s = self.ln_requests_per_s(&self.ways(work), Load::of(work), None);
+        requests_per_s + (work.size_mean as f64).ln()
     }
 
     /// Mean response times by class where one process has the system to itself, seconds. What the
@@ -504,14 +508,6 @@ impl Law {
             };
             class.copy + beyond
         })
-    }
-
-    /// Sizes that data touched is held against: one byte where copying is concerned, the cache that
-    /// reads find data in, the one that takes writes.
-    pub(super) fn scales_bytes(&self) -> [f64; 3] {
-        let first = |caches: &[Cache]| caches.first().map_or(1.0, |cache| cache.bytes);
-        let last = |caches: &[Cache]| caches.last().map_or(1.0, |cache| cache.bytes);
-        [1.0, last(&self.read_caches), first(&self.write_caches)]
     }
 
     /// What copying takes, requests of all classes together.
@@ -543,11 +539,11 @@ impl Law {
     /// How the throughput depends on each part of the time: minus d ln X / d ln part.
     pub(super) fn elasticities(&self, work: &Workload) -> [f64; PARTS] {
         const STEP: f64 = 1e-4;
-        let times = self.times(work);
+        let ways = self.ways(work);
         let load = Load::of(work);
-        let base = self.response_s(&times, load).ln();
+        let base = self.ln_requests_per_s(&ways, load, None);
         std::array::from_fn(|part| {
-            (self.response_s(&times.scaled(part, 1.0 + STEP), load).ln() - base) / STEP
+            (base - self.ln_requests_per_s(&ways, load, Some((part, 1.0 + STEP)))) / STEP
         })
     }
 }
@@ -576,22 +572,12 @@ fn copied_over_bytes(work: &Workload) -> f64 {
     work.unique_bytes as f64 + others * work.size_mean as f64
 }
 
+/// From 0 to 1.
+fn logistic(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
 /// Which part of the data touched a cache of this size holds.
 fn held(bytes: f64, work: &Workload) -> f64 {
     (bytes / work.unique_bytes as f64).min(1.0)
-}
-
-/// Nearly the larger of what two resources need.
-pub(super) fn norm(one: f64, other: f64) -> f64 {
-    norm_of(RESOURCE_NORM, one, other)
-}
-
-/// The root of the sum of both, each to the power `exponent`.
-fn norm_of(exponent: f64, one: f64, other: f64) -> f64 {
-    let largest = one.max(other);
-    if largest <= 0.0 {
-        return 0.0;
-    }
-    let power = |x: f64| (x / largest).powf(exponent);
-    largest * (power(one) + power(other)).powf(1.0 / exponent)
 }

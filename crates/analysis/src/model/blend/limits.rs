@@ -1,6 +1,7 @@
 //! The most that storage serves.
 
-use super::law::norm;
+/// Exponent of the norm over resources: nearly the largest.
+pub(super) const RESOURCE_NORM: f64 = 8.0;
 
 /// By requests and by bytes, as volumes are sold: what is read and what is written share the way.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,4 +55,19 @@ impl Limits {
             shares[direction] * size_bytes / self.bytes_per_s[direction]
         })
     }
+}
+
+/// Nearly the larger of what two resources need.
+pub(super) fn norm(one: f64, other: f64) -> f64 {
+    norm_of(RESOURCE_NORM, one, other)
+}
+
+/// The root of the sum of both, each to the power `exponent`.
+pub(super) fn norm_of(exponent: f64, one: f64, other: f64) -> f64 {
+    let largest = one.max(other);
+    if largest <= 0.0 {
+        return 0.0;
+    }
+    let power = |x: f64| (x / largest).powf(exponent);
+    largest * (power(one) + power(other)).powf(1.0 / exponent)
 }

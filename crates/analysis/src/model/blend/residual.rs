@@ -54,6 +54,8 @@ const HYPERPARAMETERS: usize = PARTS + FEATURES + 2 * KINDS;
 const KINDS: usize = 3;
 /// Which of these the parts of a request's time are.
 const KIND_OF: [usize; PARTS] = [0, 0, 1, 2];
+/// Caches of the size that they had when the samples were measured.
+const AS_THEY_ARE: [f64; KINDS] = [1.0; KINDS];
 
 /// Amplitudes, lengths and noise.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,15 +81,21 @@ impl Hyperparameters {
 #[derive(Clone, Debug, PartialEq)]
 struct Place {
     features: [f64; FEATURES],
-    /// Data touched over the cache that matters, as a logarithm.
+    /// Data touched, as a logarithm: as much as meets a cache in the same way as the samples did
+    /// theirs, where the one that matters is supposed to be of another size.
     unique: [f64; KINDS],
     elasticities: [f64; PARTS],
 }
 
 impl Place {
     fn of(law: &Law, work: &Workload) -> Self {
+        Self::supposing(law, work, &AS_THEY_ARE)
+    }
+
+    /// The same with caches so many times as large.
+    fn supposing(law: &Law, work: &Workload, factors: &[f64; KINDS]) -> Self {
         Self {
-            unique: law.scales_bytes().map(|scale| (work.unique_bytes as f64 / scale).ln()),
+            unique: factors.map(|factor| (work.unique_bytes as f64 / factor).ln()),
             features: [
                 (work.size_mean as f64).ln(),
                 work.read_frac,
@@ -134,6 +142,8 @@ pub(super) struct Residual {
     missed: Vec<f64>,
     noise: Vec<f64>,
     process: GaussianProcess,
+    /// How many times as large the cache that matters to each kind is supposed to be.
+    factors: [f64; KINDS],
 }
 
 impl Residual {
@@ -169,12 +179,19 @@ impl Residual {
         let extra = extra_noise(&places, samples, &missed, &hyper)?;
         let noise = noise(&places, samples, &hyper, &extra);
         let process = process(&places, samples, &missed, &hyper, &extra)?;
-        Some(Self { hyper, places, missed, noise, process })
+        Some(Self { hyper, places, missed, noise, process, factors: AS_THEY_ARE })
+    }
+
+    /// The same where the caches for reads and for writes are so many times as large.
+    pub(super) fn with_caches(&self, read_factor: f64, write_factor: f64) -> Self {
+        let [copying, reading, writing] = self.factors;
+        let factors = [copying, reading * read_factor, writing * write_factor];
+        Self { factors, ..self.clone() }
     }
 
     /// What to add to the law's logarithm, and the variance of that.
     pub(super) fn correction(&self, law: &Law, work: &Workload) -> (f64, f64) {
-        let here = Place::of(law, work);
+        let here = Place::supposing(law, work, &self.factors);
         let cross: Vec<f64> =
             self.places.iter().map(|place| place.covariance(&here, &self.hyper)).collect();
         self.process.predict(&cross, here.covariance(&here, &self.hyper))
@@ -183,6 +200,8 @@ impl Residual {
     /// All that a port of it needs; the samples are those that it was learnt from.
     pub(super) fn portable(&self, law: &Law, samples: &[Sample]) -> PortableProcess {
         let works = || samples.iter().map(|sample| &sample.workload);
+        let as_learnt = self.factors.iter().all(|factor| (factor - 1.0).abs() < 1e-12);
+        assert!(as_learnt, "learnt with these caches");
         assert!(
             works().map(|work| Place::of(law, work)).eq(self.places.iter().cloned()),
             "learnt from these samples and under this law"

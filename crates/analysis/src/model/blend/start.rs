@@ -2,7 +2,7 @@
 //! may go. Everything comes from the samples themselves, the borders and the description of the
 //! machine; nothing from what storage usually is.
 
-use ioscape_model::{Access, Curve, Workload};
+use ioscape_model::{Access, Curve, Host, Workload};
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::median;
 
@@ -50,6 +50,7 @@ const COMMON_NAMES: [&str; super::law::COMMON] = [
     "storage_requests_per_s",
     "storage_read_bytes_per_s",
     "storage_write_bytes_per_s",
+    "unevenness_logit",
 ];
 
 const CACHE_NAMES: [&str; super::law::PER_CACHE] = [
@@ -173,6 +174,11 @@ fn processors(count: u32) -> Prior {
     }
 }
 
+/// A kernel keeps what was used last; a simulated cache, which has none, all alike.
+fn unevenness(host: &Host) -> Prior {
+    Prior { mean: if host.kernel.is_empty() { -4.0 } else { 1.0 }, sd: 1.5 }
+}
+
 /// Storage's limits on requests, bytes read and bytes written: above the most that was seen of each,
 /// where a limit changes nothing; out of reach where nothing got there (so many requests, too).
 fn limits(training: &Training, caches: &Caches, highest: f64) -> [Prior; 3] {
@@ -250,6 +256,7 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
         known(6.0_f64.ln(), 1.5),
     ];
     priors.extend(limits(training, caches, highest));
+    priors.push(unevenness(host));
     for (read, sizes) in [(true, &caches.read), (false, &caches.write)] {
         for (index, size) in sizes.iter().enumerate() {
             let until = sizes.get(index + 1).map_or(f64::INFINITY, |next| *next);
