@@ -1,6 +1,7 @@
 //! `ioscape report`: renders a record again.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -13,6 +14,10 @@ use crate::args::{FormatArg, ReportArgs};
 use crate::exit::{Exit, usage};
 use crate::{answer, compare, journal, say, validate};
 
+/// How every page begins, how its title ends, and within which part of it that stands.
+const PAGE_BEGIN: &str = "<!doctype html>";
+const TITLE_END: &str = " · ioscape</title>";
+const HEAD_BYTES: u64 = 1 << 20;
 /// Columns of the summary.
 pub(crate) const WIDTH: usize = 80;
 
@@ -30,6 +35,15 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     };
     if args.records.contains(&out) {
         return Err(usage(format!("{} is the record: name another --out", out.display())));
+    }
+    let is_ours = args.format == FormatArg::Html && is_page(&out);
+    if out.is_file() && !is_ours {
+        let shown = out.display();
+        let text = match args.format {
+            FormatArg::Html => format!("{shown} exists and is no page of an earlier report"),
+            FormatArg::Text => format!("{shown} exists"),
+        };
+        return Err(usage(format!("{text}: name another --out")));
     }
     let text = match args.format {
         FormatArg::Html => subject.page()?,
@@ -151,12 +165,25 @@ pub(crate) fn page(
     Ok(ioscape_report::html(&page))
 }
 
+/// Whether a file is a page of ours, which may be written anew, or empty, as a run that was killed
+/// may leave one. A pipe is neither, and would be waited for.
+fn is_page(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
+    let Ok(file) = fs::File::open(path) else { return false };
+    let mut head = Vec::new();
+    let read = file.take(HEAD_BYTES).read_to_end(&mut head);
+    let head = String::from_utf8_lossy(&head);
+    read.is_ok() && (head.is_empty() || head.starts_with(PAGE_BEGIN) && head.contains(TITLE_END))
+}
+
 /// What becomes of a report that exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Earlier {
     /// It may be anybody's: another one is refused.
     Kept,
-    /// It is of the record that is gone on with.
+    /// It is of the record that is gone on with, if it is a page of ours.
     Replaced,
 }
 
@@ -179,7 +206,8 @@ pub(crate) fn check(asked: Option<&Path>, record: &Path, earlier: Earlier) -> an
             report.display()
         )));
     }
-    if earlier == Earlier::Kept && report.exists() {
+    let may_be_replaced = earlier == Earlier::Replaced && is_page(&report);
+    if report.exists() && !may_be_replaced {
         return Err(usage(format!("{} exists: choose another --report", report.display())));
     }
     let parent = report.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -32,6 +32,9 @@ use crate::{answer, bench, is_colourful, report, say, signal_or};
 
 /// Runs benchmarks, or goes on with a suite that was interrupted.
 pub(crate) fn suite(args: &SuiteArgs, clock: Clock) -> anyhow::Result<Exit> {
+    if args.common.pin {
+        return Err(usage("classic benchmarks run where the kernel puts them: leave --pin out"));
+    }
     match args.names.as_deref() {
         Some(special::LIST) => return special::list(args.common.json),
         Some(special::PUBLISHED) => return special::published(args.common.json),

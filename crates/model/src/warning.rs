@@ -34,7 +34,7 @@ pub enum Code {
     MemoryFilesystem,
     /// Dirty limits far above the memory limit: write-heavy points can stall in reclaim.
     DirtyLimitAboveMemory,
-    /// A write-heavy point took far longer than planned, or was skipped for fear of it.
+    /// A write-heavy point took far longer than planned.
     WriteStall,
     /// The machine's time was taken by others while this was measured.
     StolenTime,
@@ -48,7 +48,7 @@ pub enum Code {
     DirtyAtStart,
     /// Too few requests for the quantile.
     FewRequests,
-    /// The plan was cut by the budget.
+    /// Hardly any workload was visited twice before the run ended.
     Incomplete,
     /// The machine swapped since the previous point.
     Swapping,

@@ -77,3 +77,31 @@ fn a_report_can_be_rendered_again_and_is_the_same() {
     let text = work.stdout(&["report", "r.jsonl", "--format", "text"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
+
+#[test]
+fn a_report_replaces_a_page_of_ours_and_nothing_else() {
+    let work = Workdir::new();
+    work.stdout(&["run", "sim:hdd", "--out", "r.jsonl", "--budget", "5m", "--quiet"]);
+    work.stdout(&["report", "r.jsonl"]);
+    std::fs::write(work.path("notes.html"), "mine").unwrap();
+    std::fs::write(work.path("about.html"), "<title>Notes on ioscape</title>").unwrap();
+    let html = ["report", "r.jsonl", "--out"];
+    let text = ["report", "r.jsonl", "--format", "text", "--out"];
+    for (arguments, file, said) in [
+        (&html[..], "notes.html", "is no page of an earlier report"),
+        (&html, "about.html", "is no page of an earlier report"),
+        (&text, "notes.html", "notes.html exists: name another"),
+        (&text, "r.html", "r.html exists: name another"),
+    ] {
+        let complaint = work.refusal(&[arguments, &[file]].concat());
+        assert!(complaint.contains(said), "{complaint}");
+    }
+    let page = std::fs::read(work.path("r.html")).unwrap();
+    std::fs::write(work.path("r.html"), "").unwrap();
+    work.stdout(&["report", "r.jsonl"]);
+    assert_eq!(std::fs::read(work.path("r.html")).unwrap(), page, "an empty one is written anew");
+    // Not a file: nothing to be replaced, and nobody who would answer.
+    let piped = work.output(&["report", "r.jsonl", "--out", "/dev/stdout"]);
+    assert_eq!(piped.stdout, page);
+    assert_eq!(std::fs::read(work.path("notes.html")).unwrap(), b"mine");
+}

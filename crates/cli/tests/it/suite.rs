@@ -37,6 +37,12 @@ fn a_suite_is_a_record_with_scores_and_leaves_nothing_behind() {
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
     let page = std::fs::read_to_string(work.path("s.html")).unwrap();
     assert!(page.contains("<h2>tpcb</h2>"));
+    let document = work.stdout(&["export", "s.jsonl", "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["trials"].as_array().unwrap().len(), 15);
+    assert_eq!(document["scores"].as_array().unwrap().len(), scores.len());
+    let complaint = work.refusal(&["suite", "sort", "target", "--pin"]);
+    assert!(complaint.contains("leave --pin out"), "{complaint}");
     let text = work.stdout(&["report", "s.jsonl", "--format", "text"]);
     assert!(text.contains("iostone-1987") && text.contains("of the time in reads and writes"));
 }

@@ -28,7 +28,7 @@ pub(super) fn of_directory(directory: &Directory) -> Target {
         kind: "directory".to_owned(),
         filesystem: mount.filesystem.clone(),
         mount_options: merge_options(&mount.mount_options, &mount.super_options),
-        source: source(mount),
+        source: public_source(&mount.filesystem, &mount.source),
         size_bytes,
         free_bytes: directory.free_bytes().unwrap_or(0),
         ..Target::default()
@@ -94,11 +94,15 @@ fn without_name(option: &str) -> &str {
     }
 }
 
-/// What stands for the source of a mount: of another machine's, `server:/export` or
-/// `//server/share`, no more than that it is one.
-fn source(mount: &Mount) -> String {
-    let names_a_machine = mount.source.starts_with("//") || mount.source.contains(":/");
-    if names_a_machine { "another machine".to_owned() } else { mount.source.clone() }
+/// What stands for the source of a mount: of another machine's, such as `server:/export`,
+/// `user@server:` or `//server/share`, no more than that it is one; of a file or a directory its
+/// name alone. A dataset of ZFS is no machine, whatever its name.
+fn public_source(filesystem: &str, source: &str) -> String {
+    if source.starts_with("/dev/") || filesystem == "zfs" {
+        return source.to_owned();
+    }
+    let names_a_machine = source.starts_with("//") || source.contains([':', '@']);
+    if names_a_machine { "another machine".to_owned() } else { file_name(source) }
 }
 
 /// The name of a path alone: the directories above it may be a person's.
@@ -184,6 +188,20 @@ mod tests {
         assert_eq!(merge_options("rw,noatime", "rw,discard"), "rw,noatime,discard");
         let named = merge_options("rw,addr=10.0.0.7", "rw,username=alice,vers=3.1");
         assert_eq!(named, "rw,addr,username,vers=3.1");
+    }
+
+    #[test]
+    fn neither_machines_nor_people_are_named_by_a_source() {
+        for named in
+            ["nas:/export", "//nas/share", "alice@nas:", "alice@nas:data", "nas:volume", "nas:"]
+        {
+            assert_eq!(public_source("nfs4", named), "another machine", "{named}");
+        }
+        for plain in ["/dev/sda1", "/dev/sda:/dev/sdb", "tmpfs", "overlay"] {
+            assert_eq!(public_source("ext4", plain), plain);
+        }
+        assert_eq!(public_source("zfs", "pool/data@monday"), "pool/data@monday");
+        assert_eq!(public_source("fuse.encfs", "/home/alice/.enc"), ".enc");
     }
 
     #[test]

@@ -79,6 +79,7 @@ fn workload<T>(table: &mut Builder<'_, T>, record: &Record, of: impl Fn(&T) -> &
     table.text("access", |item| Some(word(&of(item).access)));
     table.integer("fsync_every_writes", |item| Some(of(item).fsync_every.into()));
     table.real("rate_ops_per_s", |item| Some(of(item).rate));
+    table.text("arrivals", |item| (of(item).rate > 0.0).then(|| word(&of(item).arrivals)));
     table.text("state", |item| Some(word(&of(item).state)));
 }
 

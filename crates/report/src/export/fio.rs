@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use ioscape_model::units::{show_bytes, show_rate};
 use ioscape_model::{
-    Access, Estimate, Header, Layout, SeqScope, SizeDist, State, Target, Workload,
+    Access, Arrivals, Estimate, Header, Layout, SeqScope, SizeDist, State, Target, Workload,
 };
 
 pub use sizes::{SizeShare, size_table};
@@ -279,6 +279,9 @@ fn waits(job: &mut Job, work: &Workload) {
         let rate = |share: f64| (each * share).round().max(1.0) as u64;
         let (reads, writes) = (rate(work.read_frac), rate(1.0 - work.read_frac));
         job.option("rate_iops", format!("{reads},{writes}"));
+        if work.arrivals == Arrivals::Poisson {
+            job.option("rate_process", "poisson");
+        }
         job.differs("fio holds back requests to keep the rate; late ones do not count as waiting");
     }
 }

@@ -20,6 +20,10 @@ struct Document {
     warnings: Vec<Line>,
     map: Option<Line>,
     resumed: Vec<Line>,
+    suite: Option<Line>,
+    trials: Vec<Line>,
+    scores: Vec<Line>,
+    contrasts: Vec<Line>,
     end: Option<Line>,
 }
 
@@ -37,6 +41,10 @@ pub fn json(record: &Record) -> String {
         warnings: lines(&record.warnings, Line::Warning),
         map: record.map.clone().map(Line::Map),
         resumed: lines(&record.resumed, Line::Resumed),
+        suite: record.suite.suite.clone().map(Line::Suite),
+        trials: lines(&record.suite.trials, Line::Trial),
+        scores: lines(&record.suite.scores, Line::Score),
+        contrasts: lines(&record.suite.contrasts, Line::Contrast),
         end: record.end.clone().map(Line::End),
     };
     let text = serde_json::to_string_pretty(&document).expect("a record is plain data");
