@@ -174,9 +174,10 @@ fn processors(count: u32) -> Prior {
     }
 }
 
-/// A kernel keeps what was used last; a simulated cache, which has none, all alike.
+/// A kernel keeps what was used last. In a simulated cache, which has none, all miss alike.
 fn unevenness(host: &Host) -> Prior {
-    Prior { mean: if host.kernel.is_empty() { -4.0 } else { 1.0 }, sd: 1.5 }
+    let is_simulated = host.kernel.is_empty();
+    if is_simulated { Prior { mean: -7.0, sd: 0.5 } } else { Prior { mean: 1.0, sd: 1.5 } }
 }
 
 /// Storage's limits on requests, bytes read and bytes written: above the most that was seen of each,
