@@ -18,6 +18,7 @@ pub mod orthogonal;
 pub mod product;
 mod training;
 
+pub(crate) use training::is_simulated;
 pub use training::{Sample, Training, drift_sd, samples};
 
 /// What a model says about one workload.

@@ -61,7 +61,7 @@ pub(crate) struct Common {
     /// Print one JSON document on stdout and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
-    /// No progress and no summary; `measure` and `predict` still answer
+    /// No progress and no summary; `measure` still answers
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Where all chance comes from; recorded [default: drawn]
@@ -328,7 +328,7 @@ pub(crate) struct ValidateArgs {
     /// Print one JSON document on stdout and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
-    /// No progress and no summary; `measure` and `predict` still answer
+    /// No progress and no summary
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

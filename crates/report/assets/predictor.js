@@ -30,6 +30,9 @@ const Predictor = (() => {
 
   const cache = (at) => ({ bytes: exp(at[0]), fixed_s: pair(at[1], at[2]), bytes_per_s: pair(at[3], at[4]) });
 
+  // From 0 to 1.
+  const logistic = (x) => 1 / (1 + exp(-x));
+
   // Which part of the data touched a cache of this size holds.
   const held = (bytes, work) => min(bytes / work.unique_bytes, 1);
 
@@ -62,7 +65,7 @@ const Predictor = (() => {
       this.processors = exp(at[11]);
       this.sequential_exponent = exp(at[12]);
       this.pieces = exp(at[13]);
-      this.waited = 1 / (1 + exp(-at[14]));
+      this.waited = logistic(at[14]);
       this.softness = exp(at[15]);
       this.read_parallel = exp(at[16]);
       this.write_parallel = exp(at[17]);
@@ -73,7 +76,7 @@ const Predictor = (() => {
       this.overwrite_exponent = exp(at[22]);
       this.sharing = exp(at[23]);
       this.limits = { requests_per_s: exp(at[24]), bytes_per_s: [exp(at[25]), exp(at[26])] };
-      this.unevenness = 1 / (1 + exp(-at[27]));
+      this.unevenness = logistic(at[27]);
       const caches = (first, count) => Array.from({ length: count }, (_, index) => cache(at.slice(COMMON + PER_CACHE * (first + index))));
       this.read_caches = caches(0, read_caches);
       this.write_caches = caches(read_caches, write_caches);
@@ -205,7 +208,7 @@ const Predictor = (() => {
       const fast = this.finding(1, work).times(work);
       const missing = 1 - this.response_s(fast, count) / this.response_s(even, count);
       const growth = -log(1 - found) * missing;
-      const weight = this.unevenness / (1 + exp((GROWTH_MIN - growth) / GROWTH_SOFTNESS));
+      const weight = this.unevenness * logistic((growth - GROWTH_MIN) / GROWTH_SOFTNESS);
       const winners = min(max(count * (found - EVEN_UNTIL) / (1 - EVEN_UNTIL) + 0.5, 1), count - 1);
       const losers = count - winners;
       const slow = this.finding((count * found - winners) / losers, work).times(work);

@@ -86,8 +86,14 @@ impl Training {
 const DRIFT_EXPECTED: f64 = 0.15;
 const DRIFT_WEIGHT: f64 = 4.0;
 
+/// Whether a simulated device was measured: it has no kernel, its page cache no states but how much
+/// of it is full, and it is what it shows.
+pub(crate) fn is_simulated(host: &Host) -> bool {
+    host.kernel.is_empty()
+}
+
 /// Scatter of the canaries: the same small workload, again and again, while the run lasted. A
-/// machine is known to drift, a simulated one (without a kernel) is what it shows.
+/// machine is known to drift, a simulated one is what it shows.
 pub fn drift_sd(points: &[Point], host: &Host) -> f64 {
     let canaries = points.iter().filter(|point| point.role == Role::Canary);
     let alive = canaries.map(Point::throughput).filter(|rate| *rate > 0.0);
@@ -96,7 +102,7 @@ pub fn drift_sd(points: &[Point], host: &Host) -> f64 {
     let middle = median(logarithms.iter().copied()).unwrap_or(0.0);
     let seen = robust_sd(logarithms.iter().map(|x| x - middle)).unwrap_or(0.0);
     let count = if logarithms.len() < 3 { 0.0 } else { logarithms.len() as f64 };
-    let expected = if host.kernel.is_empty() { 0.0 } else { DRIFT_WEIGHT };
+    let expected = if is_simulated(host) { 0.0 } else { DRIFT_WEIGHT };
     let squares = expected * DRIFT_EXPECTED.powi(2) + count * seen.powi(2);
     (squares / (expected + count).max(1.0)).sqrt()
 }

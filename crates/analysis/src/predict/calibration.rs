@@ -11,7 +11,7 @@ use ioscape_model::portable::PortableCalibration;
 use ioscape_stats::{NORMAL_90, median, robust_sd};
 
 use crate::model::blend::{Blend, HeldOut};
-use crate::model::{Guess, Sample, Training};
+use crate::model::{Guess, Sample, Training, is_simulated};
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.9;
@@ -46,8 +46,7 @@ impl Calibration {
         scores.sort_by(f64::total_cmp);
         let rank = (CONFIDENCE * (scores.len() + 1) as f64).ceil() as usize;
         let factor = scores.get(rank.saturating_sub(1)).or(scores.last());
-        // A simulated device has no kernel, and its cache no states.
-        let has_states = !training.hints.in_memory && !training.host.kernel.is_empty();
+        let has_states = !training.hints.in_memory && !is_simulated(&training.host);
         let state_sd = if has_states { STATE_SD } else { 0.0 };
         Self {
             factor: factor.copied().unwrap_or(NORMAL_90),

@@ -7,7 +7,7 @@ use ioscape_stats::least_squares::Prior;
 use ioscape_stats::median;
 
 use super::law::Shape;
-use crate::model::{Sample, Training};
+use crate::model::{Sample, Training, is_simulated};
 
 /// What direct requests find cached is nothing: a page.
 const NOTHING_BYTES: f64 = 4096.0;
@@ -174,10 +174,9 @@ fn processors(count: u32) -> Prior {
     }
 }
 
-/// A kernel keeps what was used last. In a simulated cache, which has none, all miss alike.
+/// A kernel keeps what was used last. In a simulated cache all miss alike.
 fn unevenness(host: &Host) -> Prior {
-    let is_simulated = host.kernel.is_empty();
-    if is_simulated { Prior { mean: -7.0, sd: 0.5 } } else { Prior { mean: 1.0, sd: 1.5 } }
+    if is_simulated(host) { Prior { mean: -7.0, sd: 0.5 } } else { Prior { mean: 1.0, sd: 1.5 } }
 }
 
 /// Storage's limits on requests, bytes read and bytes written: above the most that was seen of each,

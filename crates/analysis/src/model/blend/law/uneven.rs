@@ -10,7 +10,7 @@
 
 use ioscape_model::Workload;
 
-use super::{Law, Load, Times, held};
+use super::{Law, Load, Times, held, logistic};
 
 #[cfg(test)]
 mod tests;
@@ -57,7 +57,7 @@ impl Law {
         let fast = self.finding(1.0, work).times(work);
         let missing = 1.0 - self.response_s(&fast, load) / self.response_s(even, load);
         let growth = -(1.0 - found).ln() * missing;
-        let weight = self.unevenness / (1.0 + ((GROWTH_MIN - growth) / GROWTH_SOFTNESS).exp());
+        let weight = self.unevenness * logistic((growth - GROWTH_MIN) / GROWTH_SOFTNESS);
         // As many win as it takes for the others to be alike among themselves: rounded, but not to
         // whole processes, for a law has to be smooth.
         let count = load.process_num;
