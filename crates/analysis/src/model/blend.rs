@@ -28,12 +28,19 @@ use super::{Guess, Model, Sample, Training};
 pub const SAMPLES_MIN: usize = 12;
 /// Residuals beyond this many standard deviations count linearly.
 const HUBER: f64 = 2.0;
-/// What the law is expected to miss by, before it is fitted.
+/// What the law is expected to miss by, before it is fitted, and what it misses by at least and at
+/// most.
 const MISFIT_START: f64 = 0.08;
+const MISFIT_MIN: f64 = 0.01;
+const MISFIT_MAX: f64 = 0.3;
+/// Neighbouring samples are missed in the same direction: 36 of them say no more of the law's
+/// parameters than one that is missed by chance. This is the root of 36, a factor on what the law
+/// misses by.
+const MISSED_ALIKE: f64 = 6.0;
 
 /// Classes of fewer requests say nothing about their mean time.
 const CLASS_OPS_MIN: u64 = 300;
-/// What the law is allowed to miss the time of a class by.
+/// What the law is allowed to miss the time of a class by, beside what it misses the total by.
 const CLASS_SD: f64 = 0.3;
 /// Steps of the search from each start, from the best end of these, and when a few samples are
 /// left out.
@@ -132,7 +139,8 @@ impl Blend {
         }
         let first = best?;
         let misfit = misfit(&training.samples, &Law::of(shape, &first.parameters));
-        let fit = fit_from(training, shape, &priors, &first.parameters, (misfit, STEPS_LAST));
+        let how = (misfit_counted(misfit), STEPS_LAST);
+        let fit = fit_from(training, shape, &priors, &first.parameters, how);
         let law = Law::of(shape, &fit.parameters);
         let residual = Residual::learn(&law, &training.samples);
         let unique = training.samples.iter().map(|sample| sample.workload.unique_bytes);
@@ -159,7 +167,8 @@ impl Blend {
     #[must_use]
     pub fn refit(&self, training: &Training) -> Self {
         let start = &self.fit.parameters;
-        let fit = fit_from(training, self.shape, &self.priors, start, (self.misfit, STEPS_AGAIN));
+        let how = (misfit_counted(self.misfit), STEPS_AGAIN);
+        let fit = fit_from(training, self.shape, &self.priors, start, how);
         let law = self.law_of(&fit.parameters);
         let again = |residual: &Residual| residual.learn_again(&law, &training.samples);
         let residual = self.residual.as_ref().and_then(again);
@@ -270,7 +279,7 @@ fn fit_from(
         for sample in samples {
             let off = sample.ln_throughput - law.ln_throughput(&sample.workload);
             out.push(off / sample.sd.hypot(misfit));
-            class_residuals(&law, sample, out);
+            class_residuals(&law, sample, misfit, out);
         }
     };
     let settings = Settings { huber: HUBER, steps_max };
@@ -279,7 +288,7 @@ fn fit_from(
 
 /// How far the mean times of the classes are off. Only where one process has the system to
 /// itself: queues hold up all classes in ways that the law does not tell apart.
-fn class_residuals(law: &Law, sample: &Sample, out: &mut Vec<f64>) {
+fn class_residuals(law: &Law, sample: &Sample, misfit: f64, out: &mut Vec<f64>) {
     if sample.workload.process_num != 1 {
         return;
     }
@@ -287,7 +296,7 @@ fn class_residuals(law: &Law, sample: &Sample, out: &mut Vec<f64>) {
     let times_s = law.class_times_s(&sample.workload);
     for (class, time_s) in [read_seq, read_rand, write_seq, write_rand].into_iter().zip(times_s) {
         if class.ops >= CLASS_OPS_MIN && class.mean_s > 0.0 {
-            out.push((class.mean_s / time_s).ln() / CLASS_SD);
+            out.push((class.mean_s / time_s).ln() / CLASS_SD.hypot(misfit));
         }
     }
 }
@@ -316,7 +325,14 @@ fn misfit(samples: &[Sample], law: &Law) -> f64 {
         samples.iter().map(|sample| sample.ln_throughput - law.ln_throughput(&sample.workload));
     let usual = robust_sd(off).unwrap_or(0.0);
     let sd = median(samples.iter().map(|sample| sample.sd)).unwrap_or(0.0);
-    (usual.powi(2) - sd.powi(2)).max(0.0).sqrt().clamp(0.01, 0.3)
+    (usual.powi(2) - sd.powi(2)).max(0.0).sqrt().clamp(MISFIT_MIN, MISFIT_MAX)
+}
+
+/// What the law misses a sample by as the fit of its parameters counts it. A law that is right, but
+/// for the least that is supposed of any, misses nothing in one direction.
+fn misfit_counted(misfit: f64) -> f64 {
+    let alike = (misfit.powi(2) - MISFIT_MIN.powi(2)).sqrt();
+    (MISSED_ALIKE * alike).hypot(MISFIT_MIN)
 }
 
 impl Blend {

@@ -1,10 +1,11 @@
 //! Workloads with several requests in flight per process or with fdatasyncs: mostly points
-//! anywhere, and some steps on graphs of both through the focal vectors. A share of the visits that
-//! leaves most to the five parameters.
+//! anywhere, and some steps on graphs of both through the focal vectors, and at a few places that
+//! neither gets to. A share of the visits that leaves most to the five parameters.
 
+use ioscape_model::workload::SHARE_REQUESTS_MIN;
 use ioscape_model::{Access, Host, Ranges, Workload};
 
-use super::filling::log_between;
+use super::filling::{log_between, whole_blocks};
 use super::halton;
 
 /// How many of the visits are these.
@@ -35,6 +36,12 @@ const FIRST_VALUES: usize = 2;
 /// Then so many in flight within the caches, reads and writes apart: kernels may hand writes in
 /// flight to threads of their own, and on a graph of both no one could tell which of them it is.
 const CACHED_DEPTH: u32 = 16;
+/// Then large writes by all processes, with an fdatasync after so many: how many bytes storage takes
+/// per second while someone waits for them. No graph through a focal vector gets there.
+const FLOOD_SIZE_BYTES: u64 = 256 << 10;
+const FLOOD_INTERVAL: u32 = 16;
+/// Each process has data for so many of them, where there is room.
+const FLOOD_REQUESTS: u64 = 64;
 /// After that one in so many is on a graph. The others tell more: with one in two, samples were
 /// fitted to 4 % and other workloads 10 to 16 % off.
 const GRAPH_ONE_IN: usize = 8;
@@ -68,6 +75,7 @@ impl Wanted<'_> {
         let mut chosen = self.graphs();
         let later = chosen.split_off(chosen.len().min(2 * FIRST_VALUES));
         chosen.extend(self.cached());
+        chosen.push(self.flood());
         let first = chosen.len();
         chosen.extend(later);
         let past = index.saturating_sub(first);
@@ -101,6 +109,25 @@ impl Wanted<'_> {
         let Some(&focal) = self.focals.first() else { return Vec::new() };
         let depth = CACHED_DEPTH;
         [0.0, 1.0].map(|read_frac| Workload { depth, read_frac, ..focal.clone() }).to_vec()
+    }
+
+    /// Writes that have storage write as much as it can.
+    fn flood(&self) -> Workload {
+        let Ranges { unique_bytes, size_mean, process_num, .. } = self.ranges;
+        let data_bytes = FLOOD_REQUESTS * FLOOD_SIZE_BYTES * process_num.max;
+        let unique_bytes = data_bytes.clamp(unique_bytes.min, unique_bytes.max);
+        let most = unique_bytes / process_num.max / SHARE_REQUESTS_MIN;
+        let size_bytes = FLOOD_SIZE_BYTES.min(most).clamp(size_mean.min, size_mean.max);
+        Workload {
+            unique_bytes,
+            size_mean: whole_blocks(size_bytes as f64),
+            read_frac: 0.0,
+            seq_frac: 0.5,
+            process_num: process_num.max as u32,
+            fsync_every: FLOOD_INTERVAL,
+            access: self.ranges.access,
+            ..Workload::default()
+        }
     }
 
     /// A point of the space-filling sequence with both, a depth, or an interval. Both come first:
@@ -175,9 +202,25 @@ mod tests {
             let cached = |index: usize| all[index].as_ref().map(|w| (w.depth, w.read_frac));
             assert_eq!(cached(first), Some((CACHED_DEPTH, 0.0)));
             assert_eq!(cached(first + 1), Some((CACHED_DEPTH, 1.0)));
-            let later = (first + 2..120).step_by(GRAPH_ONE_IN);
+            assert_eq!(all[first + 2], Some(wanted.flood()));
+            let later = (first + 3..120).step_by(GRAPH_ONE_IN);
             assert!(later.clone().take(5).all(|index| is_graph(index + GRAPH_ONE_IN - 1)));
             assert!(later.clone().all(|index| !is_graph(index)));
+        }
+    }
+
+    #[test]
+    fn a_flood_of_writes_fits_into_the_box_however_small() {
+        let usual = SimSpec::preset("nvme").unwrap().ranges();
+        for (most_bytes, processes) in [(16 << 20, 16), (1 << 30, 768), (1 << 34, 4)] {
+            let mut ranges = usual;
+            ranges.unique_bytes.max = most_bytes;
+            ranges.process_num.max = processes;
+            let wanted = Wanted { focals: &[], ranges: &ranges, host: &Host::default(), seed: 3 };
+            let flood = wanted.flood();
+            assert_eq!(flood.check(), Ok(()), "{flood}");
+            assert!(flood.unique_bytes <= most_bytes && flood.fsync_every > 1, "{flood}");
+            assert!(flood.size_mean == FLOOD_SIZE_BYTES || processes > 4, "{flood}");
         }
     }
 
