@@ -26,11 +26,12 @@ use super::{Guess, Model, Sample, Training};
 
 /// Fewest samples that a fit is worth.
 pub const SAMPLES_MIN: usize = 12;
-/// Residuals beyond this many standard deviations count linearly.
+/// Residuals beyond this many standard deviations, as the fit counts these, count linearly: where
+/// the law misses much that is only samples far out.
 const HUBER: f64 = 2.0;
-/// What the law is expected to miss by, before it is fitted, and what it misses by at least and at
-/// most.
+/// What the law is supposed to miss by in the first fits, already as the fit counts it.
 const MISFIT_START: f64 = 0.08;
+/// The least and the most that it is taken to miss by.
 const MISFIT_MIN: f64 = 0.01;
 const MISFIT_MAX: f64 = 0.3;
 /// Neighbouring samples are missed in the same direction: 36 of them say no more of the law's
@@ -40,7 +41,8 @@ const MISSED_ALIKE: f64 = 6.0;
 
 /// Classes of fewer requests say nothing about their mean time.
 const CLASS_OPS_MIN: u64 = 300;
-/// What the law is allowed to miss the time of a class by, beside what it misses the total by.
+/// What the law is allowed to miss the time of a class by, beside what it misses the total by as the
+/// fit counts that.
 const CLASS_SD: f64 = 0.3;
 /// Steps of the search from each start, from the best end of these, and when a few samples are
 /// left out.
@@ -69,7 +71,8 @@ pub struct Blend {
     priors: Vec<Prior>,
     fit: Fit,
     law: Law,
-    /// What the law misses by, beyond what measuring does.
+    /// What the law misses by, beyond what measuring does, as the first fits have it, which follow
+    /// the samples closely.
     misfit: f64,
     residual: Option<Residual>,
     /// What several requests in flight and fdatasyncs change, where they were measured.
@@ -271,15 +274,15 @@ fn fit_from(
     shape: Shape,
     priors: &[Prior],
     start: &[f64],
-    (misfit, steps_max): (f64, usize),
+    (counted, steps_max): (f64, usize),
 ) -> Fit {
     let samples = &training.samples;
     let residuals = |at: &[f64], out: &mut Vec<f64>| {
         let law = Law::of(shape, at);
         for sample in samples {
             let off = sample.ln_throughput - law.ln_throughput(&sample.workload);
-            out.push(off / sample.sd.hypot(misfit));
-            class_residuals(&law, sample, misfit, out);
+            out.push(off / sample.sd.hypot(counted));
+            class_residuals(&law, sample, counted, out);
         }
     };
     let settings = Settings { huber: HUBER, steps_max };
@@ -288,7 +291,7 @@ fn fit_from(
 
 /// How far the mean times of the classes are off. Only where one process has the system to
 /// itself: queues hold up all classes in ways that the law does not tell apart.
-fn class_residuals(law: &Law, sample: &Sample, misfit: f64, out: &mut Vec<f64>) {
+fn class_residuals(law: &Law, sample: &Sample, counted: f64, out: &mut Vec<f64>) {
     if sample.workload.process_num != 1 {
         return;
     }
@@ -296,7 +299,7 @@ fn class_residuals(law: &Law, sample: &Sample, misfit: f64, out: &mut Vec<f64>) 
     let times_s = law.class_times_s(&sample.workload);
     for (class, time_s) in [read_seq, read_rand, write_seq, write_rand].into_iter().zip(times_s) {
         if class.ops >= CLASS_OPS_MIN && class.mean_s > 0.0 {
-            out.push((class.mean_s / time_s).ln() / CLASS_SD.hypot(misfit));
+            out.push((class.mean_s / time_s).ln() / CLASS_SD.hypot(counted));
         }
     }
 }
@@ -328,8 +331,8 @@ fn misfit(samples: &[Sample], law: &Law) -> f64 {
     (usual.powi(2) - sd.powi(2)).max(0.0).sqrt().clamp(MISFIT_MIN, MISFIT_MAX)
 }
 
-/// What the law misses a sample by as the fit of its parameters counts it. A law that is right, but
-/// for the least that is supposed of any, misses nothing in one direction.
+/// What the law misses a sample by, as the fit of its parameters counts it: [`MISSED_ALIKE`] times
+/// what is beyond [`MISFIT_MIN`]. That least part is taken for chance and counts once.
 fn misfit_counted(misfit: f64) -> f64 {
     let alike = (misfit.powi(2) - MISFIT_MIN.powi(2)).sqrt();
     (MISSED_ALIKE * alike).hypot(MISFIT_MIN)

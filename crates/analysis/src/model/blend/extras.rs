@@ -343,7 +343,8 @@ fn misfit_of(misses: Vec<f64>) -> f64 {
 fn usual_tail(misses: Vec<f64>) -> f64 {
     let mut off: Vec<f64> = misses.into_iter().map(f64::abs).collect();
     off.sort_by(f64::total_cmp);
-    // Of so few the rank that holds nine in ten others (conformal prediction, as in `calibration`).
+    // Of few samples the 90 % quantile holds fewer than nine in ten others; this rank does
+    // (conformal prediction, as in `predict::calibration`).
     let rank = (0.9 * (off.len() + 1) as f64).ceil() as usize;
     let tail = off.get(rank.saturating_sub(1)).or(off.last()).copied();
     (tail.unwrap_or(0.0) / NORMAL_90).clamp(MISFIT_MIN, MISFIT_MAX)
