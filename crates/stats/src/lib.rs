@@ -19,6 +19,6 @@ pub mod steady;
 
 pub use interval::{Mean, t_two_sided};
 pub use pool::{Spread, Visit};
-pub use quantile::{NORMAL_90, median, quantile, robust_sd};
+pub use quantile::{NORMAL_90, conformal_quantile, median, quantile, robust_sd};
 pub use series::Piece;
 pub use steady::{Drift, Kept};

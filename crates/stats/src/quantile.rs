@@ -15,6 +15,14 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[below] + (sorted[above] - sorted[below]) * share_above
 }
 
+/// What another value, drawn as these sorted ones were, stays below with a chance of `share` at
+/// least: the ⌈`share` · (n + 1)⌉-th smallest (conformal prediction, Barber et al. 2021), or the
+/// largest where they are too few for that. None where there are none.
+pub fn conformal_quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let rank = (share * (sorted.len() + 1) as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).or(sorted.last()).copied()
+}
+
 /// Median of values in any order; none where there are none.
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
@@ -46,6 +54,15 @@ mod tests {
             assert!((quantile(&sorted, share) - expected).abs() < 1e-9, "{share}");
         }
         assert!(quantile(&[], 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn of_few_values_the_conformal_quantile_lies_further_out() {
+        let sorted: Vec<f64> = (1..=19).map(f64::from).collect();
+        assert_eq!(conformal_quantile(&sorted, 0.9), Some(18.0));
+        assert_eq!(conformal_quantile(&sorted[..10], 0.9), Some(10.0));
+        assert_eq!(conformal_quantile(&sorted[..3], 0.9), Some(3.0));
+        assert_eq!(conformal_quantile(&[], 0.9), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! `crates/report/assets/predictor.js` has a port of the half-width: change both.
 
 use ioscape_model::portable::PortableCalibration;
-use ioscape_stats::{NORMAL_90, median, robust_sd};
+use ioscape_stats::{NORMAL_90, conformal_quantile, median, robust_sd};
 
 use crate::model::blend::{Blend, HeldOut};
 use crate::model::{Guess, Sample, Training, is_simulated};
@@ -44,12 +44,11 @@ impl Calibration {
         let score = |held: &HeldOut| held.ln_error.abs() / (known(held) + shared_variance).sqrt();
         let mut scores: Vec<f64> = held_out.iter().map(score).collect();
         scores.sort_by(f64::total_cmp);
-        let rank = (CONFIDENCE * (scores.len() + 1) as f64).ceil() as usize;
-        let factor = scores.get(rank.saturating_sub(1)).or(scores.last());
+        let factor = conformal_quantile(&scores, CONFIDENCE);
         let has_states = !training.hints.in_memory && !is_simulated(&training.host);
         let state_sd = if has_states { STATE_SD } else { 0.0 };
         Self {
-            factor: factor.copied().unwrap_or(NORMAL_90),
+            factor: factor.unwrap_or(NORMAL_90),
             shared_variance,
             error_median: median(errors().map(f64::abs)).unwrap_or(0.0),
             elsewhere_sd: training.drift_sd.hypot(state_sd),

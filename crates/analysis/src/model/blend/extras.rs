@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use ioscape_model::line::ParameterValue;
 use ioscape_model::{Access, Range, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
-use ioscape_stats::{NORMAL_90, median, robust_sd};
+use ioscape_stats::{NORMAL_90, conformal_quantile, median, robust_sd};
 use nalgebra::DVector;
 
 use super::law::Law;
@@ -343,11 +343,7 @@ fn misfit_of(misses: Vec<f64>) -> f64 {
 fn usual_tail(misses: Vec<f64>) -> f64 {
     let mut off: Vec<f64> = misses.into_iter().map(f64::abs).collect();
     off.sort_by(f64::total_cmp);
-    // Of few samples the 90 % quantile holds fewer than nine in ten others; this rank does
-    // (conformal prediction, as in `predict::calibration`).
-    let rank = (0.9 * (off.len() + 1) as f64).ceil() as usize;
-    let tail = off.get(rank.saturating_sub(1)).or(off.last()).copied();
-    (tail.unwrap_or(0.0) / NORMAL_90).clamp(MISFIT_MIN, MISFIT_MAX)
+    (conformal_quantile(&off, 0.9).unwrap_or(0.0) / NORMAL_90).clamp(MISFIT_MIN, MISFIT_MAX)
 }
 
 /// Where the parameters are expected, in the order of [`NAMES`].
