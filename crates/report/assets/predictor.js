@@ -1,6 +1,7 @@
 // Predicts as `ioscape predict` does, from the fitted model that stands in the page. A port, to be
 // read beside what it follows: functions and figures have the names that they have there.
-//   Law               crates/analysis/src/model/blend/law.rs and law/uneven.rs
+//   Law               law.rs, law/asked.rs, law/uneven.rs, limits.rs and read_ahead.rs in
+//                     crates/analysis/src/model/blend
 //   Place, Residual   crates/analysis/src/model/blend/residual.rs
 //   GaussianProcess   crates/stats/src/gaussian_process.rs
 //   MonotoneCubic     crates/stats/src/monotone.rs
@@ -16,13 +17,18 @@ const Predictor = (() => {
   const sum = (values) => values.reduce((total, value) => total + value, 0);
 
   const PAGE_BYTES = 4096;
-  const COMMON = 28;
+  const COMMON = 29;
   const RESOURCE_NORM = 8;
   const PER_CACHE = 5;
   const EVEN_UNTIL = 1 - 1 / Math.E;
   const GROWTH_MIN = 1.1;
   const GROWTH_SOFTNESS = 0.05;
   const HELD_MIN = 0.53;
+  const WINDOW_BYTES = 131072;
+  const STREAM_BYTES = 1048576;
+  const RUNS = [1, 1.1];
+  const LONG_RUN = 10;
+  const READS_MIN = 0.1;
   const UNEVEN_SCATTER = 0.3;
   const PARTS = ["copy_reads", "copy_writes", "reads", "writes"];
 
@@ -53,6 +59,15 @@ const Predictor = (() => {
     return largest * (power(one) + power(other)) ** (1 / exponent);
   }
 
+  // Bytes that storage reads for one that a request misses, at random and in short runs; and in a stream.
+  function read_for_one({ read_frac: read, seq_frac: sequential, size_mean: size }, held, eagerness) {
+    const in_runs = sequential * (1 - sequential ** LONG_RUN) * (RUNS[0] + RUNS[1] * read);
+    const before_cached = held * (1 - 0.1 ** eagerness);
+    const short = before_cached + eagerness * in_runs / (1 + size / WINDOW_BYTES);
+    const overwritten = -log(max(read, READS_MIN)) / (1 + size / STREAM_BYTES);
+    return [exp(short), exp(eagerness * overwritten)];
+  }
+
   class Law {
     constructor({ read_caches, write_caches, parameters: at }) {
       this.read_fixed_s = pair(at[0], at[2]);
@@ -77,6 +92,7 @@ const Predictor = (() => {
       this.sharing = exp(at[23]);
       this.limits = { requests_per_s: exp(at[24]), bytes_per_s: [exp(at[25]), exp(at[26])] };
       this.unevenness = logistic(at[27]);
+      this.read_ahead = exp(at[28]);
       const caches = (first, count) => Array.from({ length: count }, (_, index) => cache(at.slice(COMMON + PER_CACHE * (first + index))));
       this.read_caches = caches(0, read_caches);
       this.write_caches = caches(read_caches, write_caches);
@@ -130,36 +146,39 @@ const Predictor = (() => {
         copy_writes: (1 - read) * mixed((order) => this.copy_s(work, "write", order)),
         reads: read * mixed((order) => this.read_beyond_s(work, order)),
         writes: (1 - read) * mixed((order) => this.write_beyond_s(work, order)),
-        shares: this.storage_shares(work),
-        size_bytes: work.size_mean,
+        asked: this.asked(work),
       };
     }
 
-    // Which part of the requests reach storage, as reads and as writes.
-    storage_shares(work) {
-      const { read_frac, seq_frac } = work;
-      const read = (power) => (this.read_caches.length ? 1 - max(...this.read_caches.map((cache) => held(cache.bytes, work) ** power)) : 0);
+    // What storage is asked for by requests that it takes time for, as reads and as writes.
+    asked(work) {
+      const { read_frac, seq_frac, size_mean } = work;
+      const found = (power) => max(0, ...this.read_caches.map((cache) => held(cache.bytes, work) ** power));
+      const missed = (power) => (this.read_caches.length ? 1 - found(power) : 0);
       const written = (power) => sum(shares_beyond(this.write_caches, work, power).map(([, share]) => share));
       const streaming = seq_frac * seq_frac ** this.run_exponent;
       const mixed = (one, streamed) => streaming * streamed + (1 - streaming) * one;
-      return [
-        read_frac * mixed(read(1), read(this.sequential_exponent)),
-        (1 - read_frac) * mixed(written(1), written(this.overwrite_exponent)),
-      ];
+      const [one, streamed] = [missed(1), missed(this.sequential_exponent)];
+      const [for_one, for_streamed] = read_for_one(work, found(1), this.read_ahead);
+      const write = (1 - read_frac) * mixed(written(1), written(this.overwrite_exponent));
+      return {
+        requests: [read_frac * mixed(one, streamed), write],
+        bytes: [read_frac * mixed(for_one * one, for_streamed * streamed) * size_mean, write * size_mean],
+      };
     }
 
-    // The least that storage needs for a request of which these parts are read and written there.
-    least_s([read, written], size_bytes) {
+    // The least that storage needs for what it is asked for.
+    least_s({ requests, bytes }) {
       const { requests_per_s, bytes_per_s } = this.limits;
-      const moving_s = size_bytes * (read / bytes_per_s[0] + written / bytes_per_s[1]);
-      return norm(RESOURCE_NORM, (read + written) / requests_per_s, moving_s);
+      return norm(RESOURCE_NORM, sum(requests) / requests_per_s, sum(bytes.map((moved, index) => moved / bytes_per_s[index])));
     }
 
     // The same times with one part so many times as long.
     scaled(times, part, factor) {
       const direction = PARTS.indexOf(part) - PARTS.indexOf("reads");
-      const shares = times.shares.map((share, index) => (index === direction ? share * factor : share));
-      return { ...times, shares, [part]: times[part] * factor };
+      const scaled = (values) => values.map((value, index) => (index === direction ? value * factor : value));
+      const asked = { requests: scaled(times.asked.requests), bytes: scaled(times.asked.bytes) };
+      return { ...times, asked, [part]: times[part] * factor };
     }
 
     // What storage spends on a request, by its work or by its limits, seconds.
@@ -167,7 +186,7 @@ const Predictor = (() => {
       const beyond = times.reads / this.read_parallel + times.writes / this.write_parallel;
       const reads = times.reads / max(times.reads + times.writes, 2.2250738585072014e-308);
       const working = beyond * (1 + 4 * this.interference * reads * (1 - reads));
-      return norm(RESOURCE_NORM, working, this.least_s(times.shares, times.size_bytes));
+      return norm(RESOURCE_NORM, working, this.least_s(times.asked));
     }
 
     // Seconds per request of one process, queueing included.

@@ -13,6 +13,7 @@ mod extras;
 mod law;
 mod limits;
 mod portable;
+mod read_ahead;
 mod residual;
 mod start;
 mod words;

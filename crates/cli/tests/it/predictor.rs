@@ -212,3 +212,14 @@ fn the_page_predicts_what_the_command_line_does_on_a_disk_with_borders() {
 fn the_page_predicts_what_the_command_line_does_on_a_volume_with_limits() {
     check(&VOLUME);
 }
+
+#[test]
+fn the_page_predicts_what_the_command_line_does_under_a_kernel() {
+    // One that reads ahead, and whose cache keeps what was used last.
+    let map = String::from_utf8(VOLUME.clone()).unwrap();
+    let (header, rest) = map.split_once('\n').unwrap();
+    let (unchecked, _) = header.rsplit_once(r#","check":"#).unwrap();
+    let kernel = unchecked.replace(r#""kernel":"""#, r#""kernel":"6.18""#);
+    assert_ne!(kernel, unchecked);
+    check(format!("{kernel}}}\n{rest}").as_bytes());
+}

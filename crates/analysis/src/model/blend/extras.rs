@@ -26,7 +26,7 @@ use ioscape_stats::{NORMAL_90, conformal_quantile, median, robust_sd};
 use nalgebra::DVector;
 
 use super::law::Law;
-use super::limits::Limits;
+use super::limits::{Asked, Limits};
 use super::residual::Residual;
 use super::{FOLDS, HUBER};
 use crate::model::{Sample, Training};
@@ -360,15 +360,17 @@ fn priors(law: &Law, training: &Training) -> Vec<Prior> {
         samples.iter().filter(|s| s.workload.fsync_every > 0 && s.workload.read_frac < 1.0);
     let usual_s = median(synced.map(per_write)).unwrap_or(1e-3);
     // Of all that was seen, requests of whatever kind, the most is near a limit if there is one.
-    let most = |reached: &dyn Fn(&Workload, [f64; 2]) -> f64| {
-        let of = |sample: &Sample| {
+    let most = |of: &dyn Fn(Asked) -> f64| {
+        let reached = |sample: &Sample| {
             let work = &sample.workload;
-            sample.ln_throughput.exp() * reached(work, law.storage_shares(work))
+            let requests_per_s = sample.ln_throughput.exp() / work.size_mean as f64;
+            let clear = law.clear_of_caches(work);
+            of(law.asked(work).scaled(clear.map(|share| share * requests_per_s)))
         };
-        training.samples.iter().chain(samples).map(of).fold(1.0, f64::max)
+        training.samples.iter().chain(samples).map(reached).fold(1.0, f64::max)
     };
-    let asked = most(&|work, [read, written]| (read + written) / work.size_mean as f64);
-    let moved = [0, 1].map(|direction: usize| most(&|_, shares| shares[direction]));
+    let asked = most(&|asked| asked.requests.iter().sum());
+    let moved = [0, 1].map(|direction: usize| most(&|asked| asked.bytes[direction]));
     // What did not get there either way may be as much as the other.
     let [read, written] = moved.map(|most| if most > 1.0 { most } else { moved[0].max(moved[1]) });
     let sizes = samples.iter().map(|sample| sample.workload.size_mean as f64);

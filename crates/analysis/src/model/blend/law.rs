@@ -23,7 +23,7 @@
 //! `A` is the balanced-job bound of a closed network (Zahorjan et al. 1982); with a large `k`, its
 //! asymptotes: `max(W, N D)`. `A₁` is `A` with one process. The limits are on requests and on bytes
 //! per second, as volumes are sold (see `limits`): storage that does many small requests at a time
-//! moves few large ones. Processors are shared in slices of time, which is no queue: the larger of
+//! moves few large ones, and a kernel that reads ahead moves more than is asked of it (see `asked`). Processors are shared in slices of time, which is no queue: the larger of
 //! both counts, with a corner of its own. `U*` is `U` and the buffers of further requests in flight.
 //!
 //! With `Q` requests in flight per process `N Q` of them queue for the storage, while each process
@@ -44,8 +44,9 @@
 use ioscape_model::Workload;
 
 use super::extras::Extras;
-use super::limits::{Limits, RESOURCE_NORM, norm, norm_of};
+use super::limits::{Asked, Limits, RESOURCE_NORM, norm, norm_of};
 
+mod asked;
 #[cfg(test)]
 pub(super) mod tests;
 mod uneven;
@@ -53,13 +54,14 @@ mod uneven;
 /// Requests are cut and cached in pages.
 const PAGE_BYTES: f64 = 4096.0;
 /// Parameters of the law that do not belong to a cache.
-pub(super) const COMMON: usize = 28;
+pub(super) const COMMON: usize = 29;
 /// Where some of them stand.
 pub(super) const PROCESSOR_CACHE: usize = 8;
 pub(super) const WRITE_WAITED: usize = 14;
 pub(super) const READ_PARALLEL: usize = 16;
 pub(super) const LIMITS: std::ops::Range<usize> = 24..27;
 const UNEVENNESS: usize = 27;
+const READ_AHEAD: usize = 28;
 /// Parameters of each cache.
 pub(super) const PER_CACHE: usize = 5;
 
@@ -153,6 +155,8 @@ pub(super) struct Law {
     limits: Limits,
     /// How far processes that could miss unevenly do, 0 to 1.
     unevenness: f64,
+    /// How eagerly storage is read from beyond what was asked for.
+    read_ahead: f64,
     read_caches: Vec<Cache>,
     write_caches: Vec<Cache>,
     /// What requests in flight and fdatasyncs change.
@@ -181,9 +185,8 @@ pub(super) struct Times {
     pub(super) writes: f64,
     /// Writes that an fdatasync waits for, and it.
     synced: f64,
-    /// Which part of the requests reach storage, as reads and as writes, and how long they are.
-    shares: [f64; 2],
-    size_bytes: f64,
+    /// What storage is asked for in a request's place, as reads and as writes.
+    asked: Asked,
 }
 
 /// The parts that a request's time consists of.
@@ -213,10 +216,7 @@ impl Times {
             reads: self.reads * by(2),
             writes: self.writes * by(3),
             // Storage that takes longer for the same takes as much longer by its limits.
-            shares: [
-                self.shares[0] * by(2),
-                self.shares[1] * if self.synced > 0.0 { 1.0 } else { by(3) },
-            ],
+            asked: self.asked.scaled([by(2), if self.synced > 0.0 { 1.0 } else { by(3) }]),
             ..self
         }
     }
@@ -262,6 +262,7 @@ impl Law {
             sharing: at[23].exp(),
             limits: Limits::of(&at[LIMITS]),
             unevenness: logistic(at[UNEVENNESS]),
+            read_ahead: at[READ_AHEAD].exp(),
             read_caches: (0..shape.read_caches)
                 .map(|index| Cache::of(&at[shape.read_cache(index)..]))
                 .collect(),
@@ -381,28 +382,8 @@ impl Law {
             times.writes = 0.0;
             times.synced = (1.0 - work.read_frac) * self.extras.synced_s(work);
         }
-        times.shares = self.storage_shares(work);
-        times.size_bytes = work.size_mean as f64;
+        times.asked = self.asked(work);
         times
-    }
-
-    /// Which part of the requests reach storage, as reads and as writes: those that it takes time
-    /// for. Writes get there from beyond the first cache, reads from beyond the last.
-    pub(super) fn storage_shares(&self, work: &Workload) -> [f64; 2] {
-        let read = |power: f64| {
-            let held = self.read_caches.iter().map(|cache| held(cache.bytes, work).powf(power));
-            held.reduce(f64::max).map_or(0.0, |held| 1.0 - held)
-        };
-        let written = |power: f64| -> f64 {
-            let beyond = shares_beyond(&self.write_caches, work, power);
-            if work.fsync_every > 0 { 1.0 } else { beyond.map(|(_, share)| share).sum() }
-        };
-        let streaming = work.seq_frac * work.seq_frac.powf(self.run_exponent);
-        let mixed = |one: f64, streamed: f64| streaming * streamed + (1.0 - streaming) * one;
-        [
-            work.read_frac * mixed(read(1.0), read(self.sequential_exponent)),
-            (1.0 - work.read_frac) * mixed(written(1.0), written(self.overwrite_exponent)),
-        ]
     }
 
     /// Seconds per request of one process, queueing included.
@@ -442,7 +423,7 @@ impl Law {
 
     /// What storage spends on a request, by its work or by its limits, seconds.
     fn busiest_s(&self, times: &Times, load: Load) -> f64 {
-        let least_s = self.limits_at(times, load).least_s(times.shares, times.size_bytes);
+        let least_s = self.limits_at(times, load).least_s(times.asked);
         norm(self.working_s(times, load.depth), least_s)
     }
 
@@ -495,8 +476,7 @@ impl Law {
         let busiest_s = self.busiest_s(&times, load).max(f64::MIN_POSITIVE);
         // How far the limits, and not the work, are what storage is busy with.
         let limited = 1.0 - (working_s / busiest_s).powf(RESOURCE_NORM);
-        let reads_held_up =
-            held_up * limited * self.limits.share_of_reads(times.shares, times.size_bytes);
+        let reads_held_up = held_up * limited * self.limits.share_of_reads(times.asked);
         let writes_held_up = held_up - reads_held_up;
         let per_read = reads_held_up / work.read_frac.max(f64::MIN_POSITIVE);
         let per_write = writes_held_up / (1.0 - work.read_frac).max(f64::MIN_POSITIVE);

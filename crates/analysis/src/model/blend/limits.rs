@@ -11,6 +11,22 @@ pub(super) struct Limits {
     pub(super) bytes_per_s: [f64; 2],
 }
 
+/// What storage is asked for in the place of one request of a workload, reads and writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Asked {
+    /// How many requests.
+    pub(super) requests: [f64; 2],
+    pub(super) bytes: [f64; 2],
+}
+
+impl Asked {
+    /// So many times as much read, and as much written.
+    pub(super) fn scaled(self, by: [f64; 2]) -> Self {
+        let scaled = |of: [f64; 2]| [of[0] * by[0], of[1] * by[1]];
+        Self { requests: scaled(self.requests), bytes: scaled(self.bytes) }
+    }
+}
+
 impl Limits {
     /// From their logarithms.
     pub(super) fn of(at: &[f64]) -> Self {
@@ -34,26 +50,24 @@ impl Limits {
         }
     }
 
-    /// The least that storage needs for a request of so many bytes, of which these parts are read
-    /// and written there, seconds.
-    pub(super) fn least_s(&self, shares: [f64; 2], size_bytes: f64) -> f64 {
-        let [read_s, written_s] = self.moving_s(shares, size_bytes);
-        norm((shares[0] + shares[1]) / self.requests_per_s, read_s + written_s)
+    /// The least that storage needs for what it is asked for, seconds.
+    pub(super) fn least_s(&self, asked: Asked) -> f64 {
+        let [read_s, written_s] = self.moving_s(asked);
+        let [read, written] = asked.requests;
+        norm((read + written) / self.requests_per_s, read_s + written_s)
     }
 
     /// How much of what the limits cost is for reads.
-    pub(super) fn share_of_reads(&self, shares: [f64; 2], size_bytes: f64) -> f64 {
-        let [read_s, written_s] = self.moving_s(shares, size_bytes);
-        let read_s = read_s + shares[0] / self.requests_per_s;
-        let written_s = written_s + shares[1] / self.requests_per_s;
+    pub(super) fn share_of_reads(&self, asked: Asked) -> f64 {
+        let [read_s, written_s] = self.moving_s(asked);
+        let read_s = read_s + asked.requests[0] / self.requests_per_s;
+        let written_s = written_s + asked.requests[1] / self.requests_per_s;
         read_s / (read_s + written_s).max(f64::MIN_POSITIVE)
     }
 
     /// By the limits on bytes alone, for what is read and for what is written, seconds.
-    fn moving_s(&self, shares: [f64; 2], size_bytes: f64) -> [f64; 2] {
-        std::array::from_fn(|direction| {
-            shares[direction] * size_bytes / self.bytes_per_s[direction]
-        })
+    fn moving_s(&self, asked: Asked) -> [f64; 2] {
+        std::array::from_fn(|direction| asked.bytes[direction] / self.bytes_per_s[direction])
     }
 }
 

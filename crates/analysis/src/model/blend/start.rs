@@ -7,6 +7,8 @@ use ioscape_stats::least_squares::Prior;
 use ioscape_stats::median;
 
 use super::law::Shape;
+use super::limits::Asked;
+use super::read_ahead::read_for_one;
 use crate::model::{Sample, Training, is_simulated};
 
 /// What direct requests find cached is nothing: a page.
@@ -16,7 +18,7 @@ const SAME_CACHE: f64 = 1.4;
 /// Reads or writes count as such from this share on.
 const MOSTLY: f64 = 0.9;
 /// Clear of a border, by this factor.
-const CLEAR: f64 = 1.3;
+pub(super) const CLEAR: f64 = 1.3;
 /// A limit that was not reached is expected at so many times the most that was seen; one that
 /// nothing came near, at so many times the highest throughput.
 pub(super) const BEYOND_SEEN: f64 = 3.0;
@@ -51,6 +53,7 @@ const COMMON_NAMES: [&str; super::law::COMMON] = [
     "storage_read_bytes_per_s",
     "storage_write_bytes_per_s",
     "unevenness_logit",
+    "read_ahead",
 ];
 
 const CACHE_NAMES: [&str; super::law::PER_CACHE] = [
@@ -179,27 +182,41 @@ fn unevenness(host: &Host) -> Prior {
     if is_simulated(host) { Prior { mean: -7.0, sd: 0.5 } } else { Prior { mean: 1.0, sd: 1.5 } }
 }
 
+/// What storage reads beyond what was asked for is as elsewhere with a kernel between them (see
+/// `read_ahead`), or nothing: for direct requests, and where storage is simulated.
+fn read_ahead(training: &Training) -> Prior {
+    if training.ranges.access == Access::Direct || is_simulated(&training.host) {
+        Prior { mean: -7.0, sd: 0.1 }
+    } else {
+        Prior { mean: 0.0, sd: 0.3 }
+    }
+}
+
 /// Storage's limits on requests, bytes read and bytes written: above the most that was seen of each,
 /// where a limit changes nothing; out of reach where nothing got there (so many requests, too).
 fn limits(training: &Training, caches: &Caches, highest: f64) -> [Prior; 3] {
-    let most = |of: &dyn Fn(&Workload, [f64; 2]) -> f64| {
-        let seen = |sample: &Sample| {
-            let work = &sample.workload;
-            let beyond = |cache: Option<&f64>| {
-                let held = cache.copied().unwrap_or(f64::INFINITY) / work.unique_bytes as f64;
-                if CLEAR * held < 1.0 { 1.0 - held } else { 0.0 }
-            };
-            let shares = [
-                work.read_frac * beyond(caches.read.last()),
-                (1.0 - work.read_frac) * beyond(caches.write.first()),
-            ];
-            sample.ln_throughput.exp() * of(work, shares)
-        };
-        training.samples.iter().map(seen).fold(0.0, f64::max)
+    let eagerness = read_ahead(training).mean.exp();
+    let asked = |sample: &Sample| {
+        let work = &sample.workload;
+        let held =
+            |cache: Option<&f64>| cache.map_or(1.0, |bytes| bytes / work.unique_bytes as f64);
+        let beyond = |held: f64| if CLEAR * held < 1.0 { 1.0 - held } else { 0.0 };
+        let [read_held, write_held] = [caches.read.last(), caches.write.first()].map(held);
+        let shares =
+            [work.read_frac * beyond(read_held), (1.0 - work.read_frac) * beyond(write_held)];
+        let [for_one, for_streamed] = read_for_one(work, read_held.min(1.0), eagerness);
+        let bytes_per_s = sample.ln_throughput.exp();
+        Asked {
+            requests: shares.map(|share| share * bytes_per_s / work.size_mean as f64),
+            bytes: [shares[0] * for_one.min(for_streamed) * bytes_per_s, shares[1] * bytes_per_s],
+        }
     };
-    let most_requests = most(&|work, [read, written]| (read + written) / work.size_mean as f64);
+    let most = |of: &dyn Fn(Asked) -> f64| {
+        training.samples.iter().map(|sample| of(asked(sample))).fold(0.0, f64::max)
+    };
+    let most_requests = most(&|asked| asked.requests.iter().sum());
     let [most_read, most_written] =
-        [0, 1].map(|direction: usize| most(&|_, shares| shares[direction]));
+        [0, 1].map(|direction: usize| most(&|asked| asked.bytes[direction]));
     [most_requests, most_read, most_written].map(|most| {
         let beyond = if most > 0.0 { BEYOND_SEEN * most } else { OUT_OF_REACH * highest };
         Prior { mean: beyond.ln(), sd: 1.0 }
@@ -228,7 +245,7 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
     let is_direct = training.ranges.access == Access::Direct;
     // Direct writes are waited for, and nothing reads ahead.
     let waited = if is_direct { known(4.0, 1.0) } else { known(0.0, 1.5) };
-    let read_ahead = if is_direct { 0.0 } else { -1.5 };
+    let read_on = if is_direct { 0.0 } else { -1.5 };
     let mut priors = vec![
         known((read_s / 2.0).ln(), 1.5),
         known((write_s / 2.0).ln(), 1.5),
@@ -256,7 +273,7 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
         known(6.0_f64.ln(), 1.5),
     ];
     priors.extend(limits(training, caches, highest));
-    priors.push(unevenness(host));
+    priors.extend([unevenness(host), read_ahead(training)]);
     for (read, sizes) in [(true, &caches.read), (false, &caches.write)] {
         for (index, size) in sizes.iter().enumerate() {
             let until = sizes.get(index + 1).map_or(f64::INFINITY, |next| *next);
@@ -270,7 +287,7 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
             priors.extend([
                 known(size.ln(), 0.05),
                 known(fixed_s.ln(), 2.0),
-                known(if read { read_ahead } else { 0.0 }, 1.0),
+                known(if read { read_on } else { 0.0 }, 1.0),
                 known(rate.ln(), 2.0),
                 known(0.0, 0.7),
             ]);

@@ -43,12 +43,12 @@ fn beyond(caches: &[&[f64]], unique: f64, power: f64, price: impl Fn(&[f64], f64
 }
 
 /// Seconds of copying for reads and for writes, of reading, of writing back; which part of the
-/// requests is read from storage, and written to it. The last cache that reads find data in may be
+/// requests is read from storage, and written to it; and how many requests' bytes are read there. The last cache that reads find data in may be
 /// supposed to hold another share of them.
-fn times(law: &PortableLaw, work: &Workload, found: Option<f64>) -> [f64; 6] {
+fn times(law: &PortableLaw, work: &Workload, found: Option<f64>) -> [f64; 7] {
     let at = &law.parameters;
     let (size, unique) = (work.size_mean as f64, work.unique_bytes as f64);
-    let (reads, writes) = at[28..].split_at(5 * law.read_caches);
+    let (reads, writes) = at[29..].split_at(5 * law.read_caches);
     let mut reads = reads.to_vec();
     if let (Some(share), Some(last)) = (found, reads.chunks_mut(5).last()) {
         last[0] = (share * unique).ln();
@@ -90,6 +90,14 @@ fn times(law: &PortableLaw, work: &Workload, found: Option<f64>) -> [f64; 6] {
     let either_missed = |bytes: Option<f64>, power: f64| {
         mix(1.0, missed(bytes, 1.0), either(missed(bytes, power), missed(bytes, 1.0)))
     };
+    let (eager, h) = (at[28].exp(), largest.map_or(0.0, |bytes| held(bytes, unique)));
+    let q = work.seq_frac;
+    let run = (q - q.powi(11)) * (1.0 + 1.1 * r) / (1.0 + size / 131_072.0);
+    let ahead = (h * (1.0 - (-eager * 10.0_f64.ln()).exp()) + eager * run).exp();
+    let over = r.max(0.1).powf(-eager / (1.0 + size / 1_048_576.0));
+    let stream_missed = missed(largest, at[12].exp()) * over;
+    let read_there =
+        q * streaming * stream_missed + (1.0 - q * streaming) * missed(largest, 1.0) * ahead;
     [
         mix(r, copy(0, at[9], 0.0), copy(0, at[9], 1.0)),
         mix(w, copy(1, at[10], 0.0), copy(1, at[10], 1.0)),
@@ -97,23 +105,24 @@ fn times(law: &PortableLaw, work: &Workload, found: Option<f64>) -> [f64; 6] {
         mix(w, write(0.0, 1.0), write_seq),
         r * either_missed(largest, at[12].exp()),
         w * either_missed(writes.first().map(size_of), at[22].exp()),
+        r * read_there,
     ]
 }
 
 /// What storage spends on a request, seconds.
-fn device_s(law: &PortableLaw, times: [f64; 6], size_mean: u64) -> f64 {
+fn device_s(law: &PortableLaw, times: [f64; 7], size_mean: u64) -> f64 {
     let at = &law.parameters;
-    let [_, _, reads, writes, read_requests, write_requests] = times;
+    let [_, _, reads, writes, read_requests, write_requests, read_there] = times;
     let share = reads / (reads + writes).max(f64::MIN_POSITIVE);
     let working = (reads / at[16].exp() + writes / at[17].exp())
         * (1.0 + 4.0 * at[18].exp() * share * (1.0 - share));
     let size = size_mean as f64;
     let requests = (read_requests + write_requests) / at[24].exp();
-    let bytes = size * (read_requests / at[25].exp() + write_requests / at[26].exp());
+    let bytes = size * (read_there / at[25].exp() + write_requests / at[26].exp());
     (working.powi(8) + requests.powi(8) + bytes.powi(8)).powf(1.0 / 8.0)
 }
 
-fn response_s(law: &PortableLaw, times: [f64; 6], size_mean: u64, process_num: f64) -> f64 {
+fn response_s(law: &PortableLaw, times: [f64; 7], size_mean: u64, process_num: f64) -> f64 {
     let at = &law.parameters;
     let [copy_reads, copy_writes, reads, writes, ..] = times;
     let copy = copy_reads + copy_writes;
@@ -138,12 +147,12 @@ fn response_s(law: &PortableLaw, times: [f64; 6], size_mean: u64, process_num: f
 
 /// Requests per second if all processes fare alike, as a logarithm, and what it adds that some
 /// fare better; with a change made to all times.
-fn ln_rates(law: &PortableLaw, work: &Workload, change: impl Fn([f64; 6]) -> [f64; 6]) -> [f64; 2] {
+fn ln_rates(law: &PortableLaw, work: &Workload, change: impl Fn([f64; 7]) -> [f64; 7]) -> [f64; 2] {
     let count = f64::from(work.process_num);
-    let in_time = |times: [f64; 6], count: f64| response_s(law, times, work.size_mean, count);
+    let in_time = |times: [f64; 7], count: f64| response_s(law, times, work.size_mean, count);
     let even = times(law, work, None);
     let alike = (count / in_time(change(even), count)).ln();
-    let last = 28 + 5 * law.read_caches.saturating_sub(1);
+    let last = 29 + 5 * law.read_caches.saturating_sub(1);
     let found = law.parameters.get(last).map_or(1.0, |ln| ln.exp() / work.unique_bytes as f64);
     let is_open = law.read_caches > 0 && work.process_num > 1 && work.read_frac > 0.0;
     if !is_open || !(0.53..1.0).contains(&found) {
@@ -169,7 +178,7 @@ fn ln_rates(law: &PortableLaw, work: &Workload, change: impl Fn([f64; 6]) -> [f6
     [alike, weight * (together.ln() - alike).max(0.0)]
 }
 
-fn ln_rate(law: &PortableLaw, work: &Workload, change: impl Fn([f64; 6]) -> [f64; 6]) -> f64 {
+fn ln_rate(law: &PortableLaw, work: &Workload, change: impl Fn([f64; 7]) -> [f64; 7]) -> f64 {
     ln_rates(law, work, change).iter().sum()
 }
 
@@ -186,6 +195,9 @@ fn elasticities(law: &PortableLaw, work: &Workload) -> [f64; 4] {
                 // What reaches storage takes as much longer there.
                 if part >= 2 {
                     times[part + 2] *= 1.0 + by;
+                }
+                if part == 2 {
+                    times[6] *= 1.0 + by;
                 }
                 times
             })

@@ -13,7 +13,7 @@ pub(in super::super) const SHAPE: Shape = Shape { read_caches: 2, write_caches: 
 pub(in super::super) fn usual() -> Vec<f64> {
     let common = [
         -14.0, -14.0, 0.0, 0.0, 22.0, 22.0, 0.0, 0.0, 16.0, -1.0, -1.0, 0.7, 0.1, -1.0, 0.0, -2.0,
-        0.5, 0.0, -2.0, 0.7, -0.3, 1.8, 0.5, 1.8, 12.0, 21.0, 20.5, 1.0,
+        0.5, 0.0, -2.0, 0.7, -0.3, 1.8, 0.5, 1.8, 12.0, 21.0, 20.5, 1.0, 0.0,
     ];
     assert_eq!(common.len(), COMMON);
     let cache = |ln_bytes: f64, ln_fixed_s: f64| [ln_bytes, ln_fixed_s, -0.5, 20.0, 0.3];
