@@ -176,9 +176,9 @@ fn random(rng: &mut Xoshiro256PlusPlus, header: &Header, unique_max: f64) -> Wor
 fn refinement_hurts_neither_the_typical_prediction_nor_the_worst_ones() {
     let pooled = |refinement: usize| {
         let mut all: Vec<f64> = Vec::new();
-        for device in ["hdd", "cloud-volume"] {
+        for (device, seed) in [("hdd", 1), ("hdd", 2), ("cloud-volume", 1), ("cloud-volume", 2)] {
             let refinement_per_round = Some(refinement);
-            all.extend(errors(Asked { device, budget_s: 900.0, refinement_per_round, ..USUAL }));
+            all.extend(errors(Asked { device, seed, refinement_per_round, ..USUAL }));
         }
         all.sort_by(f64::total_cmp);
         let at = |share: f64| all[(all.len() as f64 * share) as usize];

@@ -15,7 +15,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::extent::{self, Extent};
 use super::extras;
-use super::filling::{Filling, log_between, whole_blocks};
+use super::filling::{Filling, SHARE_REQUESTS, log_between, whole_blocks};
 use super::refine::{self, Choice};
 use super::{Landscape, Plan, Seen, Visit, curve, training};
 
@@ -34,6 +34,8 @@ const AGAIN_EVERY: usize = 3;
 const NOISE_PRIOR: f64 = 0.05;
 /// A region's behaviour shows from this many times its lower border on.
 const CLEAR_OF_BORDER: f64 = 1.25;
+/// Corners of the map lie so far along the last region, its data as a logarithm.
+const CORNER_SHARE: f64 = 0.8;
 /// Values on the graphs of the fractions; the first two are measured first.
 const FRACTIONS: [f64; 4] = [0.0, 1.0, 0.25, 0.75];
 
@@ -261,6 +263,31 @@ impl BlendPlan {
         (self.possible(first), self.possible(rest))
     }
 
+    /// Half of the ends of all parameters but the data, of which there is as much as the map allows
+    /// within two tenths: the half in which the ends of any two meet as often as they do not (Box and
+    /// Hunter 1961), and those of three. Backups, scans and checkpoints lie there, and points in
+    /// between seldom do.
+    fn corners(&self) -> Vec<Workload> {
+        let Some(family) = self.families.iter().flatten().last() else { return Vec::new() };
+        let Ranges { size_mean: sizes, process_num: nums, .. } = self.settings.ranges;
+        let unique = log_between(family.from_bytes, family.to_bytes, CORNER_SHARE);
+        let corner = |ends: u32| {
+            let is_high = |place: u32| ends >> place & 1 == 1;
+            let process_num = if ends.count_ones() % 2 == 1 { nums.max } else { nums.min };
+            let fits = unique / process_num as f64 / SHARE_REQUESTS;
+            let size = if is_high(2) { (sizes.max as f64).min(fits) } else { sizes.min as f64 };
+            Workload {
+                unique_bytes: whole_blocks(unique),
+                size_mean: whole_blocks(size),
+                read_frac: f64::from(ends & 1),
+                seq_frac: f64::from(ends >> 1 & 1),
+                process_num: process_num as u32,
+                ..family.focal.clone()
+            }
+        };
+        self.possible((0..8).map(corner).collect())
+    }
+
     /// Those that may be run, each once.
     fn possible(&self, works: Vec<Workload>) -> Vec<Workload> {
         let mut kept: Vec<Workload> = Vec::new();
@@ -290,6 +317,10 @@ impl BlendPlan {
         let share = extras::Share::of(&self.settings.ranges);
         let first_extras = others / share.others_each;
         if round == 0 {
+            let corners = self.corners().into_iter().map(visit(Role::Calibration));
+            for (place, corner) in corners.enumerate() {
+                filling.insert((2 * place).min(filling.len()), corner);
+            }
             first.shuffle(&mut rng);
             rest.append(&mut filling.split_off(first.len().div_ceil(2).min(filling.len())));
             rest.shuffle(&mut rng);

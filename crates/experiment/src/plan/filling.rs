@@ -7,7 +7,7 @@ use ioscape_model::{Ranges, Workload};
 use super::halton;
 
 /// Requests of several sizes fit a share this many times.
-const SHARE_REQUESTS: f64 = 8.0;
+pub(super) const SHARE_REQUESTS: f64 = 8.0;
 
 /// A sequence of workloads.
 pub(crate) struct Filling<'a, Largest> {
