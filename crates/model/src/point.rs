@@ -58,7 +58,7 @@ pub enum Role {
     WriteBorder,
     /// On a graph of a region's family; the focal vector itself too.
     Family,
-    /// Space-filling: spread evenly over the whole box.
+    /// Space-filling: spread evenly over the whole box, or at corners of its last region.
     Calibration,
     /// Where the model is least sure.
     Refinement,

@@ -263,29 +263,35 @@ impl BlendPlan {
         (self.possible(first), self.possible(rest))
     }
 
-    /// Half of the ends of all parameters but the data, of which there is as much as the map allows
-    /// within two tenths: the half in which the ends of any two meet as often as they do not (Box and
-    /// Hunter 1961), and those of three. Backups, scans and checkpoints lie there, and points in
-    /// between seldom do.
+    /// Half of the ends of all parameters but the data, in which every combination of the ends of
+    /// any three comes once (Box and Hunter 1961), with much data of the last region. Backups, scans
+    /// and checkpoints lie there, and points in between seldom do. Large and sequential ones first.
     fn corners(&self) -> Vec<Workload> {
         let Some(family) = self.families.iter().flatten().last() else { return Vec::new() };
         let Ranges { size_mean: sizes, process_num: nums, .. } = self.settings.ranges;
-        let unique = log_between(family.from_bytes, family.to_bytes, CORNER_SHARE);
+        let wanted = log_between(family.from_bytes, family.to_bytes, CORNER_SHARE);
+        let clear = family.from_bytes * CLEAR_OF_BORDER;
+        // Where files of that many would have to be so small that they lie in another region, one
+        // process stands for both ends.
+        let most = if self.extent.largest(nums.max as u32) < clear { nums.min } else { nums.max };
         let corner = |ends: u32| {
-            let is_high = |place: u32| ends >> place & 1 == 1;
-            let process_num = if ends.count_ones() % 2 == 1 { nums.max } else { nums.min };
-            let fits = unique / process_num as f64 / SHARE_REQUESTS;
-            let size = if is_high(2) { (sizes.max as f64).min(fits) } else { sizes.min as f64 };
+            let [reads, streams, is_long] = [0, 1, 2].map(|place| ends >> place & 1);
+            let process_num = if ends.count_ones() % 2 == 1 { most } else { nums.min } as u32;
+            let writable = self.settings.writes_max_bytes.filter(|_| reads == 0);
+            let unique = wanted.min(self.extent.largest(process_num));
+            let unique_bytes = whole_blocks(unique.min(writable.unwrap_or(unique)));
+            let share = unique_bytes as f64 / f64::from(process_num) / SHARE_REQUESTS;
+            let size = if is_long == 1 { (sizes.max as f64).min(share) } else { sizes.min as f64 };
             Workload {
-                unique_bytes: whole_blocks(unique),
+                unique_bytes,
                 size_mean: whole_blocks(size),
-                read_frac: f64::from(ends & 1),
-                seq_frac: f64::from(ends >> 1 & 1),
-                process_num: process_num as u32,
+                read_frac: f64::from(reads),
+                seq_frac: f64::from(streams),
+                process_num,
                 ..family.focal.clone()
             }
         };
-        self.possible((0..8).map(corner).collect())
+        self.possible((0..8).rev().map(corner).collect())
     }
 
     /// Those that may be run, each once.
@@ -455,4 +461,70 @@ fn border_sentence(border: &Border) -> String {
         show_bytes(at.high),
         border.step
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use ioscape_model::units::{GIB, MIB};
+
+    use super::*;
+
+    /// A plan that found a last region from 256 MiB to 1 GiB.
+    fn plan(cpus: u32, room_bytes: u64, writes_max_bytes: Option<f64>) -> BlendPlan {
+        let mut ranges = Ranges::usual(cpus);
+        ranges.unique_bytes.max = GIB;
+        let settings = Settings {
+            ranges,
+            hints: Hints { room_bytes, ..Hints::default() },
+            host: Host::default(),
+            seed: 1,
+            writes_max_bytes,
+            most_bytes: GIB as f64,
+        };
+        let mut plan = BlendPlan::new(settings);
+        let (from_bytes, to_bytes) = ((256 * MIB) as f64, GIB as f64);
+        plan.families =
+            Some(vec![Family { focal: plan.focal((512 * MIB) as f64), from_bytes, to_bytes }]);
+        plan
+    }
+
+    /// Which ends of reads, sequence, size and processes.
+    fn ends(work: &Workload) -> [bool; 4] {
+        [work.read_frac > 0.5, work.seq_frac > 0.5, work.size_mean > MIB / 8, work.process_num > 1]
+    }
+
+    #[test]
+    fn of_the_ends_of_any_three_parameters_every_combination_is_a_corner_once() {
+        for cpus in [2, 16, 128] {
+            let corners = plan(cpus, 1 << 40, None).corners();
+            assert_eq!(corners.len(), 8);
+            for without in 0..4 {
+                let three = |work: &Workload| {
+                    let mut three = ends(work).to_vec();
+                    three.remove(without);
+                    three
+                };
+                assert_eq!(corners.iter().map(three).collect::<BTreeSet<_>>().len(), 8);
+            }
+            assert!(ends(&corners[0]).iter().all(|is_high| *is_high), "a scan goes first");
+            assert!(corners.iter().all(|work| work.unique_bytes > 700 * MIB));
+        }
+    }
+
+    #[test]
+    fn corners_may_be_run_where_there_is_little_room_and_where_little_may_be_written() {
+        for (cpus, room_bytes) in [(1, 2 * GIB), (4, 2 * GIB), (64, 4 * GIB), (128, 2 * GIB)] {
+            for writes_max_bytes in [None, Some((300 * MIB + 12_345) as f64)] {
+                let plan = plan(cpus, room_bytes, writes_max_bytes);
+                let corners = plan.corners();
+                assert_eq!(corners.len(), 8, "{cpus} processors, {room_bytes} bytes");
+                assert_eq!(corners.iter().filter(|work| work.read_frac < 0.5).count(), 4);
+                let from = 256 * MIB;
+                assert!(corners.iter().all(|work| work.unique_bytes > from), "{corners:?}");
+                assert!(corners.iter().all(|work| plan.allowed(work) == *work));
+            }
+        }
+    }
 }

@@ -28,6 +28,7 @@ use nalgebra::DVector;
 use super::law::Law;
 use super::limits::{Asked, Limits};
 use super::residual::Residual;
+use super::start::OUT_OF_REACH;
 use super::{FOLDS, HUBER};
 use crate::model::{Sample, Training};
 
@@ -360,19 +361,23 @@ fn priors(law: &Law, training: &Training) -> Vec<Prior> {
         samples.iter().filter(|s| s.workload.fsync_every > 0 && s.workload.read_frac < 1.0);
     let usual_s = median(synced.map(per_write)).unwrap_or(1e-3);
     // Of all that was seen, requests of whatever kind, the most is near a limit if there is one.
+    let all = || training.samples.iter().chain(samples);
     let most = |of: &dyn Fn(Asked) -> f64| {
         let reached = |sample: &Sample| {
             let work = &sample.workload;
             let requests_per_s = sample.ln_throughput.exp() / work.size_mean as f64;
-            let clear = law.clear_of_caches(work);
-            of(law.asked(work).scaled(clear.map(|share| share * requests_per_s)))
+            let surely = law.surely_asked(work);
+            of(law.asked(work).scaled(surely.map(|share| share * requests_per_s)))
         };
-        training.samples.iter().chain(samples).map(reached).fold(1.0, f64::max)
+        all().map(reached).fold(0.0, f64::max)
     };
-    let asked = most(&|asked| asked.requests.iter().sum());
+    let highest = all().map(|sample| sample.ln_throughput.exp()).fold(1.0, f64::max);
+    let or_out_of_reach = |most: f64| if most > 0.0 { most } else { OUT_OF_REACH * highest };
+    let asked = or_out_of_reach(most(&|asked| asked.requests.iter().sum()));
     let moved = [0, 1].map(|direction: usize| most(&|asked| asked.bytes[direction]));
     // What did not get there either way may be as much as the other.
-    let [read, written] = moved.map(|most| if most > 1.0 { most } else { moved[0].max(moved[1]) });
+    let either = or_out_of_reach(moved[0].max(moved[1]));
+    let [read, written] = moved.map(|most| if most > 0.0 { most } else { either });
     let sizes = samples.iter().map(|sample| sample.workload.size_mean as f64);
     let size = sizes.fold(0.0, f64::max).max(1.0);
     let (fixed, rate) = match law.write_costs() {

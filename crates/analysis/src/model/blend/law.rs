@@ -23,7 +23,8 @@
 //! `A` is the balanced-job bound of a closed network (Zahorjan et al. 1982); with a large `k`, its
 //! asymptotes: `max(W, N D)`. `A₁` is `A` with one process. The limits are on requests and on bytes
 //! per second, as volumes are sold (see `limits`): storage that does many small requests at a time
-//! moves few large ones, and a kernel that reads ahead moves more than is asked of it (see `asked`). Processors are shared in slices of time, which is no queue: the larger of
+//! moves few large ones, and a kernel that reads ahead moves more than is asked of it (see
+//! `asked`). Processors are shared in slices of time, which is no queue: the larger of
 //! both counts, with a corner of its own. `U*` is `U` and the buffers of further requests in flight.
 //!
 //! With `Q` requests in flight per process `N Q` of them queue for the storage, while each process

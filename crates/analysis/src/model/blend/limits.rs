@@ -2,6 +2,8 @@
 
 /// Exponent of the norm over resources: nearly the largest.
 pub(super) const RESOURCE_NORM: f64 = 8.0;
+/// What data have to be larger than a cache by, so that storage surely is asked for them.
+pub(super) const CLEAR: f64 = 1.3;
 
 /// By requests and by bytes, as volumes are sold: what is read and what is written share the way.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -14,14 +14,14 @@ use ioscape_model::Workload;
 
 /// What the kernel reads on at most, bytes.
 const WINDOW_BYTES: f64 = 131_072.0;
-/// Where half of what a stream reads in vain is left out: requests as long find the way themselves.
+/// Streams of requests as long go over half as little of what was read for them, as a power.
 const STREAM_BYTES: f64 = 1_048_576.0;
-/// How much more is read where runs are half of all requests and writes are none; for writes alone
-/// and what reads add.
+/// What short runs cost, as a logarithm, if only writes stood in them, and what reads add.
 const RUNS: [f64; 2] = [1.0, 1.1];
 /// Runs longer than this many requests waste little of what is read on behind them.
 const LONG_RUN: f64 = 10.0;
-/// Reads this seldom among writes are not taken for a stream.
+/// Rarer reads among the writes of a stream are taken to cost as much as these: nothing was seen
+/// below a fifth.
 const READS_MIN: f64 = 0.1;
 
 /// Bytes that storage reads for one that a request misses, at random and in short runs; and for one

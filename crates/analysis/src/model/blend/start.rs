@@ -7,7 +7,7 @@ use ioscape_stats::least_squares::Prior;
 use ioscape_stats::median;
 
 use super::law::Shape;
-use super::limits::Asked;
+use super::limits::{Asked, CLEAR};
 use super::read_ahead::read_for_one;
 use crate::model::{Sample, Training, is_simulated};
 
@@ -17,12 +17,10 @@ const NOTHING_BYTES: f64 = 4096.0;
 const SAME_CACHE: f64 = 1.4;
 /// Reads or writes count as such from this share on.
 const MOSTLY: f64 = 0.9;
-/// Clear of a border, by this factor.
-pub(super) const CLEAR: f64 = 1.3;
 /// A limit that was not reached is expected at so many times the most that was seen; one that
 /// nothing came near, at so many times the highest throughput.
 pub(super) const BEYOND_SEEN: f64 = 3.0;
-const OUT_OF_REACH: f64 = 1e3;
+pub(super) const OUT_OF_REACH: f64 = 1e3;
 
 const COMMON_NAMES: [&str; super::law::COMMON] = [
     "read_fixed_s",
@@ -204,6 +202,7 @@ fn limits(training: &Training, caches: &Caches, highest: f64) -> [Prior; 3] {
         let [read_held, write_held] = [caches.read.last(), caches.write.first()].map(held);
         let shares =
             [work.read_frac * beyond(read_held), (1.0 - work.read_frac) * beyond(write_held)];
+        // How much of it is streams is not known yet: at least the less of both.
         let [for_one, for_streamed] = read_for_one(work, read_held.min(1.0), eagerness);
         let bytes_per_s = sample.ln_throughput.exp();
         Asked {

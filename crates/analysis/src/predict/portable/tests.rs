@@ -43,8 +43,8 @@ fn beyond(caches: &[&[f64]], unique: f64, power: f64, price: impl Fn(&[f64], f64
 }
 
 /// Seconds of copying for reads and for writes, of reading, of writing back; which part of the
-/// requests is read from storage, and written to it; and how many requests' bytes are read there. The last cache that reads find data in may be
-/// supposed to hold another share of them.
+/// requests is read from storage, and written to it; and how many requests' bytes are read there.
+/// The last cache that reads find data in may be supposed to hold another share of them.
 fn times(law: &PortableLaw, work: &Workload, found: Option<f64>) -> [f64; 7] {
     let at = &law.parameters;
     let (size, unique) = (work.size_mean as f64, work.unique_bytes as f64);

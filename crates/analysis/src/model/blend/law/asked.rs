@@ -3,9 +3,8 @@
 use ioscape_model::Workload;
 
 use super::{Cache, Law, held, shares_beyond};
-use crate::model::blend::limits::Asked;
+use crate::model::blend::limits::{Asked, CLEAR};
 use crate::model::blend::read_ahead::read_for_one;
-use crate::model::blend::start::CLEAR;
 
 impl Law {
     /// What storage is asked for: by those requests that it takes time for. Writes get there from
@@ -35,11 +34,12 @@ impl Law {
         }
     }
 
-    /// For reads and for writes, 1 where the data is so much larger than the caches that they surely
-    /// get to storage, 0 elsewhere.
-    pub(in super::super) fn clear_of_caches(&self, work: &Workload) -> [f64; 2] {
+    /// For reads and for writes, 1 where they surely get to storage, 0 elsewhere: the data is clearly
+    /// larger than the caches, or writes are synced.
+    pub(in super::super) fn surely_asked(&self, work: &Workload) -> [f64; 2] {
         let is_clear = |cache: &Cache| CLEAR * held(cache.bytes, work) < 1.0;
-        let caches = [self.read_caches.last(), self.write_caches.first()];
-        caches.map(|cache| f64::from(u8::from(cache.is_some_and(is_clear))))
+        let read = self.read_caches.last().is_some_and(is_clear);
+        let written = work.fsync_every > 0 || self.write_caches.first().is_some_and(is_clear);
+        [read, written].map(|is_sure| f64::from(u8::from(is_sure)))
     }
 }
