@@ -35,7 +35,8 @@ const INTERVALS: [u32; 5] = [1, 16, 64, 4, 2];
 const FIRST_VALUES: usize = 2;
 /// Then so many in flight within the caches, reads and writes apart: kernels may hand writes in
 /// flight to threads of their own, and on a graph of both no one could tell which of them it is.
-const CACHED_DEPTH: u32 = 16;
+/// And beyond them, where storage serves reads and writes in flight each in its own way.
+const DEEP: u32 = 16;
 /// Then large writes by all processes, with an fdatasync after so many: how many bytes storage takes
 /// per second while someone waits for them. No graph through a focal vector gets there.
 const FLOOD_SIZE_BYTES: u64 = 256 << 10;
@@ -66,7 +67,7 @@ pub(super) struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// One of a sequence without end: the first values of a graph of either, reads and writes
-    /// within the caches, a flood of writes, then points in between with a graph's from time to
+    /// within the caches and beyond, a flood of writes, then points in between with a graph's from time to
     /// time.
     pub(super) fn workload(
         &self,
@@ -75,7 +76,7 @@ impl Wanted<'_> {
     ) -> Option<Workload> {
         let mut chosen = self.graphs();
         let later = chosen.split_off(chosen.len().min(2 * FIRST_VALUES));
-        chosen.extend(self.cached());
+        chosen.extend(self.apart());
         chosen.push(self.flood());
         let first = chosen.len();
         chosen.extend(later);
@@ -105,11 +106,14 @@ impl Wanted<'_> {
         graphs
     }
 
-    /// Only reads, and only writes, of the data that most likely is cached.
-    fn cached(&self) -> Vec<Workload> {
-        let Some(&focal) = self.focals.first() else { return Vec::new() };
-        let depth = CACHED_DEPTH;
-        [0.0, 1.0].map(|read_frac| Workload { depth, read_frac, ..focal.clone() }).to_vec()
+    /// Only writes, and only reads: of the data that most likely is cached, and of the most.
+    fn apart(&self) -> Vec<Workload> {
+        let (first, last) = (self.focals.first(), self.focals.last());
+        let focals = first.into_iter().chain(last.filter(|_| self.focals.len() > 1));
+        let apart = |focal: &&Workload| {
+            [0.0, 1.0].map(|read_frac| Workload { depth: DEEP, read_frac, ..(*focal).clone() })
+        };
+        focals.flat_map(apart).collect()
     }
 
     /// Writes that have storage write as much as it can.
@@ -200,11 +204,14 @@ mod tests {
             };
             let first = 2 * FIRST_VALUES;
             assert!((0..first).all(is_graph));
-            let cached = |index: usize| all[index].as_ref().map(|w| (w.depth, w.read_frac));
-            assert_eq!(cached(first), Some((CACHED_DEPTH, 0.0)));
-            assert_eq!(cached(first + 1), Some((CACHED_DEPTH, 1.0)));
-            assert_eq!(all[first + 2], Some(wanted.flood()));
-            let later = (first + 3..120).step_by(GRAPH_ONE_IN);
+            for (place, (focal, read_frac)) in
+                [(&small, 0.0), (&small, 1.0), (&large, 0.0), (&large, 1.0)].into_iter().enumerate()
+            {
+                let apart = Workload { depth: DEEP, read_frac, ..focal.clone() };
+                assert_eq!(all[first + place], Some(apart));
+            }
+            assert_eq!(all[first + 4], Some(wanted.flood()));
+            let later = (first + 5..120).step_by(GRAPH_ONE_IN);
             assert!(later.clone().take(5).all(|index| is_graph(index + GRAPH_ONE_IN - 1)));
             assert!(later.clone().all(|index| !is_graph(index)));
         }

@@ -2,12 +2,13 @@
 //! from, and what `--precision` is judged by.
 
 use ioscape_model::units::{KIB, MIB};
+use ioscape_model::workload::SHARE_REQUESTS_MIN;
 use ioscape_model::{Ranges, Workload};
 
 use super::halton;
 
 /// Requests of several sizes fit a share this many times.
-pub(super) const SHARE_REQUESTS: f64 = 8.0;
+pub(super) const SHARE_REQUESTS: f64 = SHARE_REQUESTS_MIN as f64;
 
 /// A sequence of workloads.
 pub(crate) struct Filling<'a, Largest> {
