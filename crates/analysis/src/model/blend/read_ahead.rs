@@ -32,7 +32,9 @@ pub(super) fn read_for_one(work: &Workload, held: f64, eagerness: f64) -> [f64; 
     let in_runs = sequential * (1.0 - sequential.powf(LONG_RUN)) * (RUNS[0] + RUNS[1] * read);
     // More of it in a larger cache, but never so much more that a larger one has more to read.
     let before_cached = held * (1.0 - 0.1_f64.powf(eagerness));
-    let short = before_cached + eagerness * in_runs / (1.0 + size / WINDOW_BYTES);
+    // With several in flight requests side by side meet storage in another order: half of it goes.
+    let in_order = 0.5 + 0.5 / f64::from(work.depth.max(1));
+    let short = before_cached + eagerness * in_order * in_runs / (1.0 + size / WINDOW_BYTES);
     // A stream's own writes go over pages that were read for it, unless they are as long.
     let overwritten = -read.max(READS_MIN).ln() / (1.0 + size / STREAM_BYTES);
     [short.exp(), (eagerness * overwritten).exp()]
@@ -70,6 +72,12 @@ mod tests {
         ] {
             let [here, _] = read_for_one(&work, HELD_BYTES / work.unique_bytes as f64, 1.0);
             assert!((0.75..1.33).contains(&(here / seen)), "{work}: {here}, not {seen}");
+        }
+        // The same with 8 and with 32 in flight.
+        for (depth, seen) in [(8, 2.5), (32, 2.0)] {
+            let deep = Workload { depth, ..work(449, 16, 0.5, 0.5) };
+            let [here, _] = read_for_one(&deep, HELD_BYTES / deep.unique_bytes as f64, 1.0);
+            assert!((0.75..1.33).contains(&(here / seen)), "{deep}: {here}, not {seen}");
         }
         // A stream that writes over half of what is read for it.
         let [_, stream] = read_for_one(&work(449, 16, 0.5, 1.0), 0.5, 1.0);
