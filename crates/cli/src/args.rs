@@ -8,7 +8,7 @@ use ioscape_model::Access;
 use ioscape_model::units::{parse_duration_s, parse_fraction, parse_size};
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine; 1 the answer is \"worse\" or not within the tolerance or precision asked for; 2 wrong usage or a \
+Exit codes: 0 fine; 1 the answer is \"worse\", not within the tolerance or precision asked for, or (`doctor`) a serious doubt; 2 wrong usage or a \
 refused target; 3 it could not be measured; 130 after Ctrl-C and 143 after SIGTERM, with everything saved and cleaned up.
 
 NO_COLOR in the environment leaves colours out. Progress is shown on terminals only.";
@@ -28,6 +28,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// The main job: explore TARGET, write the record and the report
+    // A map needs writes: --read-only is refused, with what to do in its place.
+    #[command(mut_arg("read_only", |arg| arg.hide(true)))]
     Run(RunArgs),
     /// Measure one workload, to a stated precision
     Measure(MeasureArgs),
@@ -44,6 +46,8 @@ pub(crate) enum Command {
     /// Turn what another program measured into a record
     Import(crate::import::ImportArgs),
     /// Run classic benchmarks: IOStone, Bonnie, Andrew, TPC-B, …
+    // They run where the kernel puts them: --pin is refused.
+    #[command(mut_arg("pin", |arg| arg.hide(true)))]
     Suite(crate::suite::SuiteArgs),
     /// Say what would make a measurement misleading, and measure nothing
     Doctor(crate::doctor::DoctorArgs),
@@ -115,7 +119,7 @@ pub(crate) struct RunArgs {
     /// Through the page cache or past it: what lies below it has a map of its own
     #[arg(long, value_enum, default_value_t = AccessArg::Buffered)]
     pub(crate) access: AccessArg,
-    /// End before the budget when predictions are this precise: half-width of the typical 90 % interval
+    /// End before the budget when predictions are this precise: half-width of the typical 90 % interval, without what another hour adds to it
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
     /// Print the plan and what it would cost, and measure nothing
@@ -456,6 +460,17 @@ mod tests {
     #[test]
     fn the_declaration_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_offers_no_flag_that_its_command_refuses() {
+        let mut all = Cli::command();
+        let mut offers = |command: &str, flag: &str| {
+            let command = all.find_subcommand_mut(command).unwrap();
+            command.render_long_help().to_string().contains(flag)
+        };
+        assert!(offers("measure", "--read-only") && !offers("run", "--read-only"));
+        assert!(offers("run", "--pin") && !offers("suite", "--pin"));
     }
 
     #[test]
