@@ -27,6 +27,8 @@ const BUDGET_S: f64 = 600.0;
 /// Two visits differ by this; nothing else about two runs does.
 const VISIT_CV: f64 = 0.03;
 const HANDICAP: f64 = 1.1;
+/// How it stands is said whenever so many more pairs were compared.
+const REPORTED_EVERY: u64 = 20;
 
 /// A run's record with what is asked of it.
 struct Mapped {
@@ -160,7 +162,7 @@ fn the_rates_that_are_promised() {
     let count = std::env::var("IOSCAPE_COMPARISONS").map_or(1000, |text| text.parse().unwrap());
     let devices = ["nvme", "hdd", "cloud-volume"].map(device);
     let next = AtomicU64::new(0);
-    let [different, found] = [AtomicU64::new(0), AtomicU64::new(0)];
+    let [compared, different, found] = std::array::from_fn(|_| AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
@@ -182,6 +184,14 @@ fn the_rates_that_are_promised() {
                         found.fetch_add(1, Ordering::Relaxed);
                     } else {
                         println!("{index} {} slowed: {}", spec.name, said(&slowed));
+                    }
+                    let so_far = compared.fetch_add(1, Ordering::Relaxed) + 1;
+                    if so_far.is_multiple_of(REPORTED_EVERY) {
+                        println!(
+                            "{so_far} of {count} compared: {} false differences, {} handicaps found",
+                            different.load(Ordering::Relaxed),
+                            found.load(Ordering::Relaxed),
+                        );
                     }
                 }
             });

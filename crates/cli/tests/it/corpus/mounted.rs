@@ -48,7 +48,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        run("umount", &[self.work.target().to_str().unwrap()]).ok();
+        run("umount", &["-l", self.work.target().to_str().unwrap()]).ok();
     }
 }
 

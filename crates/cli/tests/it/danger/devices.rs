@@ -142,7 +142,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        run("umount", &[self.0.to_str().unwrap()]).ok();
+        run("umount", &["-l", self.0.to_str().unwrap()]).ok();
     }
 }
 

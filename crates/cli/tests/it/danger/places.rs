@@ -150,7 +150,7 @@ impl<'a> Mounted<'a> {
 
 impl Drop for Mounted<'_> {
     fn drop(&mut self) {
-        run("umount", &[&typed(&self.point)]).ok();
+        run("umount", &["-l", &typed(&self.point)]).ok();
     }
 }
 
