@@ -8,8 +8,9 @@ use ioscape_model::Access;
 use ioscape_model::units::{parse_duration_s, parse_fraction, parse_size};
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine; 1 the answer is \"worse\", not within the tolerance or precision asked for, or (`doctor`) a serious doubt; 2 wrong usage or a \
-refused target; 3 it could not be measured; 130 after Ctrl-C and 143 after SIGTERM, with everything saved and cleaned up.
+Exit codes: 0 fine; 1 the answer is \"worse\", not within the tolerance or precision asked for, \
+or (`doctor`) a serious doubt; 2 wrong usage or a refused target; 3 it could not be measured; \
+130 after Ctrl-C and 143 after SIGTERM, with everything saved and cleaned up.
 
 NO_COLOR in the environment leaves colours out. Progress is shown on terminals only.";
 
@@ -463,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn help_offers_no_flag_that_its_command_refuses() {
+    fn the_help_of_run_and_suite_leaves_out_what_they_refuse() {
         let mut all = Cli::command();
         let mut offers = |command: &str, flag: &str| {
             let command = all.find_subcommand_mut(command).unwrap();

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Fine.
     Fine,
-    /// The answer is not within the tolerance asked for.
+    /// The answer is not within the tolerance or precision asked for; of `doctor`, a serious doubt.
     NotWithin,
     /// Wrong usage or a refused target.
     Usage,

@@ -61,7 +61,7 @@ fn check_mounted(program: &str, options: &str, expected: &[&str]) {
     }
     let output = work.output(&["doctor", "target", "--json"]);
     let left = work.left_behind();
-    run("umount", &[target]).unwrap();
+    run("umount", &["-l", target]).unwrap();
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let doubts = answer["doubts"].as_array().unwrap();
     let codes: Vec<&str> = doubts.iter().map(|doubt| doubt["code"].as_str().unwrap()).collect();

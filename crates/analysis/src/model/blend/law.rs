@@ -9,9 +9,9 @@
 //! reads  = r Σ_p P(p) Σ_level P(level | p) (pieces · A + s/B)         beyond the cache C
 //! writes = (1 − r) Σ_p P(p) Σ_level P(level | p) (A + s/B)            beyond the dirty limit D
 //! W = copy + reads + ω writes                                         what a process waits for
-//! D = norm₈((reads/m_r + writes/m_w) (1 + 4φρ(1 − ρ)), limits)         what storage spends
-//! A = (softmax(W, D)ᵏ + (Nᵏ − 1) Dᵏ)^(1/k)                            storage is waited for
-//! T = A₁ normₚ(A, N copy/P) / normₚ(A₁, copy/P)                       the processors are shared
+//! S = norm₈((reads/m_r + writes/m_w) (1 + 4φρ(1 − ρ)), limits)         what storage spends
+//! Z = (softmax(W, S)ᵏ + (Nᵏ − 1) Sᵏ)^(1/k)                            storage is waited for
+//! T = Z₁ normⱼ(Z, N copy/P) / normⱼ(Z₁, copy/P)                       the processors are shared
 //! X = N / T                                                           requests per second
 //! ```
 //!
@@ -20,8 +20,8 @@
 //! power `γ`, where its run is long (`q` to a high power); in a short run it costs almost what one
 //! somewhere else does, for read-ahead has not found its stride. Write-back runs beside the
 //! writer, so only the part `ω` of it is waited for as long as the storage keeps up. With `k = 1`,
-//! `A` is the balanced-job bound of a closed network (Zahorjan et al. 1982); with a large `k`, its
-//! asymptotes: `max(W, N D)`. `A₁` is `A` with one process. The limits are on requests and on bytes
+//! `Z` is the balanced-job bound of a closed network (Zahorjan et al. 1982); with a large `k`, its
+//! asymptotes: `max(W, N S)`. `Z₁` is `Z` with one process. The limits are on requests and on bytes
 //! per second, as volumes are sold (see `limits`): storage that does many small requests at a time
 //! moves few large ones, and a kernel that reads ahead moves more than is asked of it (see
 //! `asked`). Processors are shared in slices of time, which is no queue: the larger of

@@ -1,6 +1,6 @@
 //! What is known of the law's parameters before it is fitted: names, where to start, how far they
-//! may go. Everything comes from the samples themselves, the borders and the description of the
-//! machine; nothing from what storage usually is.
+//! may go. Times, rates and sizes come from the samples themselves, the borders and the description
+//! of the machine, nothing from what storage usually is; exponents and ratios begin at constants.
 
 use ioscape_model::{Access, Curve, Host, Workload};
 use ioscape_stats::least_squares::Prior;
