@@ -2,6 +2,7 @@
 //! Gaussian process where that helps.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 
 use ioscape_model::line::ParameterValue;
 use ioscape_model::{Access, Classes, Workload};
@@ -20,7 +21,7 @@ mod words;
 
 pub use self::extras::Coverage;
 use self::extras::Extension;
-use self::law::{LIMITS, Law, PROCESSOR_CACHE, READ_PARALLEL, Shape, WRITE_WAITED};
+use self::law::{CLASSES, LIMITS, Law, PROCESSOR_CACHE, READ_PARALLEL, Shape, WRITE_WAITED};
 use self::residual::Residual;
 use self::start::WriteCache;
 use super::{Guess, Model, Sample, Training};
@@ -134,14 +135,10 @@ impl Blend {
         let caches = start::Caches::of(training);
         let shape = caches.shape();
         let priors = start::priors(training, &caches);
-        let mut best: Option<Fit> = None;
-        for start in starts(&priors) {
-            let fit = fit_from(training, shape, &priors, &start, (MISFIT_START, STEPS_FIRST));
-            if best.as_ref().is_none_or(|best| fit.cost < best.cost) {
-                best = Some(fit);
-            }
-        }
-        let first = best?;
+        let how = (MISFIT_START, STEPS_FIRST);
+        let fits =
+            side_by_side(&starts(&priors), |start| fit_from(training, shape, &priors, start, how));
+        let first = fits.into_iter().min_by(|one, other| one.cost.total_cmp(&other.cost))?;
         let misfit = misfit(&training.samples, &Law::of(shape, &first.parameters));
         let how = (misfit_counted(misfit), STEPS_LAST);
         let fit = fit_from(training, shape, &priors, &first.parameters, how);
@@ -225,9 +222,12 @@ impl Blend {
     /// What the model says of every sample when it is left out of the fit, with others: without
     /// the correction, and with it.
     fn held_out(&self, training: &Training) -> [Vec<HeldOut>; 2] {
+        let folds: [usize; FOLDS] = std::array::from_fn(|fold| fold);
+        let models = side_by_side(&folds, |fold| {
+            self.refit(&training.keeping(|index| index % FOLDS != *fold))
+        });
         let mut held_out = [Vec::new(), Vec::new()];
-        for fold in 0..FOLDS {
-            let model = self.refit(&training.keeping(|index| index % FOLDS != fold));
+        for (fold, model) in models.iter().enumerate() {
             for (index, sample) in training.samples.iter().enumerate().skip(fold).step_by(FOLDS) {
                 for (is_corrected, held_out) in [false, true].into_iter().zip(&mut held_out) {
                     let guess = model.guess_as(&sample.workload, is_corrected);
@@ -264,6 +264,27 @@ impl Blend {
     }
 }
 
+/// What comes of each, in their order, each in a thread of its own: nothing may be measured while
+/// a model is fitted.
+fn side_by_side<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let of = &of;
+    std::thread::scope(|scope| {
+        let begun: Vec<_> = items
+            .iter()
+            .map(|item| {
+                let thread = std::thread::Builder::new().name("fit".into());
+                thread.spawn_scoped(scope, move || of(item)).map_err(|_| item)
+            })
+            .collect();
+        let ended = begun.into_iter().map(|thread| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            // Where no thread can be had, this one is enough.
+            Err(item) => of(item),
+        });
+        ended.collect()
+    })
+}
+
 /// Mean absolute error, errors beyond a factor of two counted as such.
 fn typical(held_out: &[HeldOut]) -> f64 {
     let error = |held: &HeldOut| held.ln_error.abs().min(std::f64::consts::LN_2);
@@ -281,23 +302,24 @@ fn fit_from(
     let residuals = |at: &[f64], out: &mut Vec<f64>| {
         let law = Law::of(shape, at);
         for sample in samples {
-            let off = sample.ln_throughput - law.ln_throughput(&sample.workload);
-            out.push(off / sample.sd.hypot(counted));
-            class_residuals(&law, sample, counted, out);
+            let work = &sample.workload;
+            // Class times only where one process has the system to itself: queues hold up all
+            // classes in ways that the law does not tell apart.
+            let alone = (work.process_num == 1).then(|| law.alone(work));
+            let ln_throughput = alone.map_or_else(|| law.ln_throughput(work), |(ln, _)| ln);
+            out.push((sample.ln_throughput - ln_throughput) / sample.sd.hypot(counted));
+            if let Some((_, times_s)) = alone {
+                class_residuals(times_s, sample, counted, out);
+            }
         }
     };
     let settings = Settings { huber: HUBER, steps_max };
     least_squares::fit(residuals, priors, start, settings)
 }
 
-/// How far the mean times of the classes are off. Only where one process has the system to
-/// itself: queues hold up all classes in ways that the law does not tell apart.
-fn class_residuals(law: &Law, sample: &Sample, counted: f64, out: &mut Vec<f64>) {
-    if sample.workload.process_num != 1 {
-        return;
-    }
+/// How far the mean times of the classes are off.
+fn class_residuals(times_s: [f64; CLASSES], sample: &Sample, counted: f64, out: &mut Vec<f64>) {
     let Classes { read_seq, read_rand, write_seq, write_rand } = &sample.classes;
-    let times_s = law.class_times_s(&sample.workload);
     for (class, time_s) in [read_seq, read_rand, write_seq, write_rand].into_iter().zip(times_s) {
         if class.ops >= CLASS_OPS_MIN && class.mean_s > 0.0 {
             out.push((class.mean_s / time_s).ln() / CLASS_SD.hypot(counted));

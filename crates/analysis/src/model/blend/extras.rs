@@ -131,14 +131,13 @@ impl Extras {
     /// With costs up to a bound.
     fn copied_at_most_s(&self, most: f64, [reads_s, writes_s]: [f64; 2], depth: f64) -> f64 {
         let share = 1.0 - 1.0 / depth;
-        let [read_cost, write_cost] = self.copy_costs.map(|cost| cost.powf(share).min(most));
+        let [read_cost, write_cost] = raised(self.copy_costs, share).map(|cost| cost.min(most));
         read_cost * reads_s + write_cost * writes_s
     }
 
     /// By how much more reads and writes storage serves at a time.
     pub(super) fn overlaps(&self, depth: f64) -> [f64; 2] {
-        let share = 1.0 - 1.0 / depth;
-        [self.read_overlap, self.write_overlap].map(|overlap| overlap.powf(share))
+        raised([self.read_overlap, self.write_overlap], 1.0 - 1.0 / depth)
     }
 
     /// What a write waits for, its part of the fdatasync included, copying apart, seconds.
@@ -152,6 +151,12 @@ impl Extras {
             (inverse(every) + inverse(self.flush_parallel)).powf(-1.0 / f64::from(FLUSH_NORM));
         written_s / at_a_time.max(1.0) + self.sync_s / every
     }
+}
+
+/// To the power of the share that is not one request's: with one in flight there is nothing to do,
+/// as for nearly all workloads of a fit.
+fn raised(factors: [f64; 2], share: f64) -> [f64; 2] {
+    if share <= 0.0 { [1.0; 2] } else { factors.map(|factor| factor.powf(share)) }
 }
 
 /// How far depth and `fsync_every` were measured.

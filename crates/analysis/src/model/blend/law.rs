@@ -294,6 +294,7 @@ impl Law {
     /// What a request of each class takes in the mean, and how many of all are of it.
     fn classes(&self, work: &Workload) -> [ClassTime; CLASSES] {
         let (read, sequential) = (work.read_frac, work.seq_frac);
+        let streaming = self.streaming(work);
         let share = |is_read: bool, is_sequential: bool| {
             let direction = if is_read { read } else { 1.0 - read };
             direction * if is_sequential { sequential } else { 1.0 - sequential }
@@ -304,9 +305,9 @@ impl Law {
                 share: share(is_read, is_seq),
                 copy: self.copy_s(work, is_read, is_seq),
                 beyond: if is_read {
-                    self.read_beyond_s(work, is_seq)
+                    self.read_beyond_s(work, is_seq.then_some(streaming))
                 } else {
-                    self.write_beyond_s(work, is_seq)
+                    self.write_beyond_s(work, is_seq.then_some(streaming))
                 },
             }
         })
@@ -324,15 +325,20 @@ impl Law {
         fixed_s.of_class(is_sequential) + copy_s * (1.0 + memory_cost * in_memory)
     }
 
-    /// What a read waits for storage, in the mean over hits and misses.
-    fn read_beyond_s(&self, work: &Workload, is_sequential: bool) -> f64 {
-        if !is_sequential {
+    /// Which part of the sequential requests is in runs long enough to be taken for a stream.
+    fn streaming(&self, work: &Workload) -> f64 {
+        to_the(self.run_exponent, work.seq_frac)
+    }
+
+    /// What a read waits for storage, in the mean over hits and misses: of a sequential one, with
+    /// which part of them is streaming, or of one at random.
+    fn read_beyond_s(&self, work: &Workload, streaming: Option<f64>) -> f64 {
+        let Some(streaming) = streaming else {
             return self
                 .miss_mix_s(work, 1.0, |cache| (cache.fixed_s.random, cache.bytes_per_s.random));
-        }
+        };
         // Read-ahead finds its stride in long runs only: requests of a short run are read almost
         // as if they were somewhere else.
-        let streaming = work.seq_frac.powf(self.run_exponent);
         let stream_s = self.miss_mix_s(work, self.sequential_exponent, |cache| {
             (cache.fixed_s.sequential, cache.bytes_per_s.sequential)
         });
@@ -357,15 +363,14 @@ impl Law {
     }
 
     /// What a write costs storage, in the mean over those that find their pages dirty already and
-    /// those that do not.
-    fn write_beyond_s(&self, work: &Workload, is_sequential: bool) -> f64 {
-        if !is_sequential {
-            return self.write_mix_s(work, is_sequential, 1.0);
-        }
+    /// those that do not; as [`Self::read_beyond_s`].
+    fn write_beyond_s(&self, work: &Workload, streaming: Option<f64>) -> f64 {
+        let Some(streaming) = streaming else {
+            return self.write_mix_s(work, false, 1.0);
+        };
         // A stream comes back to a page only when it has gone round: it is clean again by then.
-        let streaming = work.seq_frac.powf(self.run_exponent);
-        let stream_s = self.write_mix_s(work, is_sequential, self.overwrite_exponent);
-        streaming * stream_s + (1.0 - streaming) * self.write_mix_s(work, is_sequential, 1.0)
+        let stream_s = self.write_mix_s(work, true, self.overwrite_exponent);
+        streaming * stream_s + (1.0 - streaming) * self.write_mix_s(work, true, 1.0)
     }
 
     /// The mean cost of writes beyond the caches; `power` is that of the share that is absorbed.
@@ -377,7 +382,11 @@ impl Law {
 
     /// Where the time of a request goes.
     fn times(&self, work: &Workload) -> Times {
-        let mut times = Times::of(&self.classes(work));
+        self.times_of(&self.classes(work), work)
+    }
+
+    fn times_of(&self, classes: &[ClassTime; CLASSES], work: &Workload) -> Times {
+        let mut times = Times::of(classes);
         if work.fsync_every > 0 {
             // Nothing stays dirty for long enough to be overwritten or written back beside.
             times.writes = 0.0;
@@ -407,16 +416,19 @@ impl Law {
     fn queued_s(&self, times: &Times, load: Load) -> f64 {
         let Load { process_num, depth } = load;
         let copy = times.copy_reads + times.copy_writes;
-        let processed = self.extras.processed_s([times.copy_reads, times.copy_writes], depth);
         let wait = copy + times.reads + self.waited * times.writes + times.synced;
         let busiest = self.busiest_s(times, load);
         let alone = self.soft_max(wait, busiest);
         let power = self.queueing;
         let at_a_time = process_num * depth;
+        if at_a_time <= 1.0 {
+            return alone;
+        }
         let queue = (at_a_time.powf(power) - 1.0) * (busiest / alone).powf(power);
         let queued = alone * (1.0 + queue).powf(1.0 / power);
         // Processors are shared in slices of time: nobody waits for one as long as there is one.
         // Over the same for one, which has them to itself.
+        let processed = self.extras.processed_s([times.copy_reads, times.copy_writes], depth);
         let share_s = processed / self.processors;
         let shared = |time_s: f64, count: f64| norm_of(self.sharing, time_s, count * share_s);
         shared(queued, at_a_time) * alone / shared(alone, 1.0)
@@ -465,30 +477,34 @@ impl Law {
         requests_per_s + (work.size_mean as f64).ln()
     }
 
-    /// Mean response times by class where one process has the system to itself, seconds. What the
-    /// storage's slowness adds beyond the wait of the requests themselves holds up writers; where it
-    /// is a limit, all reads and all writes alike.
-    pub(super) fn class_times_s(&self, work: &Workload) -> [f64; CLASSES] {
-        let times = self.times(work);
+    /// The same of a workload with one process and one request in flight, and its mean response
+    /// times by class, seconds. What the storage's slowness adds beyond the wait of the requests
+    /// themselves holds up writers; where it is a limit, all reads and all writes alike.
+    pub(super) fn alone(&self, work: &Workload) -> (f64, [f64; CLASSES]) {
+        debug_assert_eq!((work.process_num, work.depth), (1, 1));
+        let classes = self.classes(work);
+        let times = self.times_of(&classes, work);
         let load = Load { process_num: 1.0, depth: 1.0 };
+        let response_s = self.response_s(&times, load);
         let wait = times.copy_reads + times.copy_writes + times.reads + self.waited * times.writes;
-        let held_up = self.response_s(&times, load) - wait;
+        let held_up = response_s - wait;
         let working_s = self.working_s(&times, load.depth);
         let busiest_s = self.busiest_s(&times, load).max(f64::MIN_POSITIVE);
         // How far the limits, and not the work, are what storage is busy with.
-        let limited = 1.0 - (working_s / busiest_s).powf(RESOURCE_NORM);
+        let limited = 1.0 - (working_s / busiest_s).powi(RESOURCE_NORM);
         let reads_held_up = held_up * limited * self.limits.share_of_reads(times.asked);
         let writes_held_up = held_up - reads_held_up;
         let per_read = reads_held_up / work.read_frac.max(f64::MIN_POSITIVE);
         let per_write = writes_held_up / (1.0 - work.read_frac).max(f64::MIN_POSITIVE);
-        self.classes(work).map(|class| {
+        let times_s = classes.map(|class| {
             let beyond = if class.is_read {
                 class.beyond + per_read
             } else {
                 self.waited * class.beyond + per_write
             };
             class.copy + beyond
-        })
+        });
+        ((work.size_mean as f64 / response_s).ln(), times_s)
     }
 
     /// What copying takes, requests of all classes together.
@@ -537,10 +553,13 @@ fn shares_beyond<'a>(
     work: &'a Workload,
     power: f64,
 ) -> impl Iterator<Item = (&'a Cache, f64)> {
-    let mut held_so_far = 0.0_f64;
+    let held_by = move |index: usize| {
+        caches.get(index).map_or(1.0, |cache| to_the(power, held(cache.bytes, work)))
+    };
+    let (mut held_so_far, mut next) = (0.0_f64, held_by(0));
     caches.iter().enumerate().filter_map(move |(index, cache)| {
-        held_so_far = held_so_far.max(held(cache.bytes, work).powf(power));
-        let next = caches.get(index + 1).map_or(1.0, |next| held(next.bytes, work).powf(power));
+        held_so_far = held_so_far.max(next);
+        next = held_by(index + 1);
         let here = next.max(held_so_far) - held_so_far;
         (here > 0.0).then_some((cache, here))
     })
@@ -561,4 +580,11 @@ fn logistic(x: f64) -> f64 {
 /// Which part of the data touched a cache of this size holds.
 fn held(bytes: f64, work: &Workload) -> f64 {
     (bytes / work.unique_bytes as f64).min(1.0)
+}
+
+/// A share to a positive power, without the work where that is plain: a fit asks for millions, and
+/// most are of a share of 0 or 1 or to the power 1.
+fn to_the(power: f64, share: f64) -> f64 {
+    let is_plain = share <= 0.0 || share >= 1.0 || (power - 1.0).abs() <= 0.0;
+    if is_plain { share } else { share.powf(power) }
 }

@@ -19,7 +19,7 @@ const STREAM_BYTES: f64 = 1_048_576.0;
 /// What short runs cost, as a logarithm, if only writes stood in them, and what reads add.
 const RUNS: [f64; 2] = [1.0, 1.1];
 /// Runs longer than this many requests waste little of what is read on behind them.
-const LONG_RUN: f64 = 10.0;
+const LONG_RUN: i32 = 10;
 /// Rarer reads among the writes of a stream are taken to cost as much as these: nothing was seen
 /// below a fifth.
 const READS_MIN: f64 = 0.1;
@@ -29,7 +29,7 @@ const READS_MIN: f64 = 0.1;
 pub(super) fn read_for_one(work: &Workload, held: f64, eagerness: f64) -> [f64; 2] {
     let (read, sequential) = (work.read_frac, work.seq_frac);
     let size = work.size_mean as f64;
-    let in_runs = sequential * (1.0 - sequential.powf(LONG_RUN)) * (RUNS[0] + RUNS[1] * read);
+    let in_runs = sequential * (1.0 - sequential.powi(LONG_RUN)) * (RUNS[0] + RUNS[1] * read);
     // More of it in a larger cache, but never so much more that a larger one has more to read.
     let before_cached = held * (1.0 - 0.1_f64.powf(eagerness));
     // With several in flight requests side by side meet storage in another order: half of it goes.

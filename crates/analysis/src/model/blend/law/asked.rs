@@ -2,7 +2,7 @@
 
 use ioscape_model::Workload;
 
-use super::{Cache, Law, held, shares_beyond};
+use super::{Cache, Law, held, shares_beyond, to_the};
 use crate::model::blend::limits::{Asked, CLEAR};
 use crate::model::blend::read_ahead::read_for_one;
 
@@ -11,7 +11,7 @@ impl Law {
     /// beyond the first cache, reads from beyond the last, with what is read ahead of them.
     pub(in super::super) fn asked(&self, work: &Workload) -> Asked {
         let found = |power: f64| {
-            let held = self.read_caches.iter().map(|cache| held(cache.bytes, work).powf(power));
+            let held = self.read_caches.iter().map(|cache| to_the(power, held(cache.bytes, work)));
             held.fold(0.0, f64::max)
         };
         let missed =
@@ -20,7 +20,7 @@ impl Law {
             let beyond = shares_beyond(&self.write_caches, work, power);
             if work.fsync_every > 0 { 1.0 } else { beyond.map(|(_, share)| share).sum() }
         };
-        let streaming = work.seq_frac * work.seq_frac.powf(self.run_exponent);
+        let streaming = work.seq_frac * self.streaming(work);
         let mixed = |one: f64, streamed: f64| streaming * streamed + (1.0 - streaming) * one;
         let (one, streamed) = (missed(1.0), missed(self.sequential_exponent));
         let [for_one, for_streamed] = read_for_one(work, found(1.0), self.read_ahead);

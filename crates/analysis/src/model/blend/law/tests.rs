@@ -86,8 +86,9 @@ proptest! {
 
     #[test]
     fn class_times_add_up_to_the_response_time_of_one_process(law in law(), work in work()) {
-        let work = Workload { process_num: 1, ..work };
-        let times_s: [f64; CLASSES] = law.class_times_s(&work);
+        let work = Workload { process_num: 1, depth: 1, ..work };
+        let (ln_throughput, times_s): (f64, [f64; CLASSES]) = law.alone(&work);
+        prop_assert!((ln_throughput - law.ln_throughput(&work)).abs() < 1e-9);
         let shares = law.classes(&work).map(|class| class.share);
         let mean_s: f64 = times_s.iter().zip(shares).map(|(time, share)| time * share).sum();
         let response_s = law.response_s(&law.times(&work), Load::of(&work));
