@@ -18,7 +18,8 @@ use ioscape_experiment::validate::{self as drawing, Space, ValidationPlan};
 use ioscape_model::line::FORMAT_VERSION;
 use ioscape_model::units::{show_bytes, show_percent, show_seconds};
 use ioscape_model::{
-    EndReason, Header, Host, Limits, Line, Method, Record, Rules, Target, Validation, Workload,
+    Code, EndReason, Header, Host, Limits, Line, Method, Record, Rules, Target, Validation,
+    Warning, Workload,
 };
 use ioscape_report::ValidationPage;
 use ioscape_suite::critique;
@@ -75,12 +76,16 @@ fn validate_record(
         clock,
         interrupt,
     };
-    let bench = bench::reopen(&request, &record.header)?;
+    let mut bench = bench::reopen(&request, &record.header)?;
     if let Some(difference) = difference(&record.header, &bench.target, &bench.host) {
         let shown = args.record.display();
         return Err(usage(format!("{shown} was made on another system: {difference}")));
     }
     let space = Space::of(&record, bench.rig.hints().room_bytes);
+    let shortage = space.shortage();
+    bench.warnings.extend(shortage.clone());
+    let is_cached_only = |warning: &&Warning| warning.code == Code::BorderNotReached;
+    bench.warnings.extend(record.warnings.iter().filter(is_cached_only).cloned());
     let works = space.draw(seed, args.workloads as usize).map_err(|e| usage(e.to_string()))?;
     let header = Header {
         start_time: started,
@@ -90,6 +95,9 @@ fn validate_record(
     };
     if !args.quiet {
         announce(&header, works.len());
+        if let Some(Warning { text, remedy, .. }) = shortage {
+            say(&format!("{text}; {remedy}"));
+        }
     }
     let mut journal = Journal::create(&out)?;
     let watch = Watch { quiet: args.quiet, interrupt };

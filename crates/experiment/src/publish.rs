@@ -4,7 +4,7 @@ use ioscape_analysis::estimate;
 use ioscape_analysis::finding::{self, Evidence};
 use ioscape_analysis::predict::Predictor;
 use ioscape_model::units::{MIB, show_bytes};
-use ioscape_model::{Code, Curve, Finding, Line, Map, ModelLine, Point, Severity, Warning};
+use ioscape_model::{Code, Curve, Finding, Line, Map, Method, ModelLine, Point, Severity, Warning};
 use ioscape_stats::median;
 
 use crate::explore::{self, Event, JournalError, Progress, Run};
@@ -116,27 +116,38 @@ pub(crate) fn closing_warnings(run: &Run<'_>, progress: &Progress) -> Vec<Warnin
         .iter()
         .any(|border| border.curve != Curve::Write && (!counters || border.found_by != "timing"));
     let mut warnings = Vec::new();
-    if !read_border && !progress.points.is_empty() {
+    // What a map does not reach its validation has from it.
+    let is_map = run.header.method != Method::Validate;
+    if is_map && !read_border && !progress.points.is_empty() {
         warnings.extend(border_not_reached(run, &progress.points));
     }
     warnings.extend(explore::canary_drift(&progress.points));
-    warnings.extend(incomplete(&progress.points));
+    warnings.extend(incomplete(&progress.points, is_map));
     warnings
 }
 
 /// Where hardly anything was visited twice, the intervals rest on an assumption.
-fn incomplete(points: &[Point]) -> Option<Warning> {
+fn incomplete(points: &[Point], is_map: bool) -> Option<Warning> {
     let (estimates, _) = estimate::pool(points, 0);
     let repeated = estimates.iter().filter(|estimate| estimate.visits > 1).count();
     if estimates.is_empty() || repeated >= REPEATED_MIN.min(estimates.len()) {
         return None;
     }
-    let text = format!(
-        "{repeated} of {} workloads were visited more than once: the intervals of the others rest \
-         on an assumed spread between visits",
-        estimates.len()
-    );
-    let remedy = "give the run a longer --budget, or go on with it by --resume and a longer one";
+    let text = match repeated {
+        0 => "no workload was visited more than once: intervals rest on an assumed spread between \
+              visits"
+            .to_owned(),
+        _ => format!(
+            "{repeated} of {} workloads were visited more than once: the intervals of the others \
+             rest on an assumed spread between visits",
+            estimates.len()
+        ),
+    };
+    let remedy = if is_map {
+        "give the run a longer --budget, or go on with it by --resume and a longer one"
+    } else {
+        "validate again and let it end, or ask for fewer --workloads"
+    };
     Some(Warning::new(Code::Incomplete, text, remedy).with_severity(Severity::Note))
 }
 

@@ -5,7 +5,8 @@
 //! a model says. Nothing that was drawn is left out afterwards.
 
 use ioscape_model::line::Forecast;
-use ioscape_model::{Point, Ranges, Record, Role, Workload};
+use ioscape_model::units::show_bytes;
+use ioscape_model::{Code, Point, Ranges, Record, Role, Severity, Warning, Workload};
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -20,6 +21,8 @@ const ALIGN: u64 = 4096;
 const SEED_SALT: u64 = 0x7661_6c69_6461_7465;
 /// Draws for each workload that is wanted before the box counts as empty.
 const DRAWS_MAX: usize = 100;
+/// With less of what the map covers, a validation says that it is about a part.
+const ROOM_MIN: f64 = 0.9;
 /// So few visits of one kind say little about how long the next ones take.
 const VISITS_MIN: usize = 8;
 
@@ -36,6 +39,8 @@ pub struct NoWorkload;
 pub struct Space {
     ranges: Ranges,
     extent: Extent,
+    /// What the map covers.
+    mapped: Extent,
     /// Beyond this writers would stall, and the map holds reads only, bytes.
     writes_max_bytes: Option<f64>,
 }
@@ -49,10 +54,13 @@ impl Space {
             Some(region) => region.unique_bytes.to,
             None => measured().unwrap_or(0) as f64,
         };
-        let room_bytes = room_bytes.min(header.hints.room_bytes) as f64;
+        let within = |room_bytes: u64| {
+            Extent::within(reach_bytes, room_bytes as f64, header.ranges.process_num.max)
+        };
         Self {
             ranges: header.ranges,
-            extent: Extent::within(reach_bytes, room_bytes, header.ranges.process_num.max),
+            extent: within(room_bytes.min(header.hints.room_bytes)),
+            mapped: within(header.hints.room_bytes),
             writes_max_bytes: header.limits.writes_max_bytes,
         }
     }
@@ -62,6 +70,28 @@ impl Space {
         let mut ranges = self.ranges;
         ranges.unique_bytes.max = self.extent.max_bytes as u64;
         ranges
+    }
+
+    /// What cannot be drawn for want of room, where the map covers clearly more.
+    pub fn shortage(&self) -> Option<Warning> {
+        let several = (self.ranges.process_num.max > 1).then_some((2, "several processes"));
+        let short = [Some((1, "one process")), several].into_iter().flatten().filter_map(|of| {
+            let (process_num, who) = of;
+            let (now, mapped) =
+                (self.extent.largest(process_num), self.mapped.largest(process_num));
+            let (shown, wanted) = (show_bytes(now), show_bytes(mapped));
+            (now < ROOM_MIN * mapped).then(|| format!("{shown} by {who} in place of {wanted}"))
+        });
+        let short: Vec<String> = short.collect();
+        if short.is_empty() {
+            return None;
+        }
+        let text = format!(
+            "there is less room than the map had: workloads touch no more than {}",
+            short.join(", ")
+        );
+        let remedy = "make room on the target and validate again: larger workloads are not tried";
+        Some(Warning::new(Code::NearlyFull, text, remedy).with_severity(Severity::Warning))
     }
 
     /// Different workloads at random: sizes log-uniform, fractions and the number of processes

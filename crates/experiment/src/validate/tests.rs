@@ -14,8 +14,19 @@ fn space(reach_bytes: u64, room_bytes: u64, processes: u64) -> Space {
             ..Ranges::usual(processes as u32)
         },
         extent: Extent::within(reach_bytes as f64, room_bytes as f64, processes),
+        mapped: Extent::within(reach_bytes as f64, f64::INFINITY, processes),
         writes_max_bytes: None,
     }
+}
+
+#[test]
+fn a_target_with_less_room_than_the_map_had_is_tried_in_part_and_that_is_said() {
+    assert_eq!(space(512 * MIB, 4 * GIB, 4).shortage(), None);
+    let warning = space(512 * MIB, 160 * MIB, 4).shortage().unwrap();
+    assert!(warning.text.contains("one process in place of 512 MiB"), "{}", warning.text);
+    assert!(warning.text.contains("several processes in place of 512 MiB"), "{}", warning.text);
+    let alone = space(512 * MIB, 160 * MIB, 1).shortage().unwrap();
+    assert!(!alone.text.contains("several"), "{}", alone.text);
 }
 
 proptest! {
@@ -187,7 +198,9 @@ fn the_box_reaches_as_far_as_the_map_did_and_no_further_than_the_room_now() {
     record.points = vec![point(16), point(300), point(64)];
     record.header.hints.room_bytes = 4 * GIB;
     assert_eq!(Space::of(&record, u64::MAX).ranges().unique_bytes.max, 300 * MIB);
+    assert_eq!(Space::of(&record, u64::MAX).shortage(), None);
     assert!(Space::of(&record, 100 * MIB).ranges().unique_bytes.max < 100 * MIB);
+    assert!(Space::of(&record, 100 * MIB).shortage().is_some());
 }
 
 /// A record with a header and nothing else.
