@@ -39,6 +39,7 @@ pub(crate) enum Command {
     /// Measure random workloads on a record's target and compare with what it predicts
     Validate(ValidateArgs),
     /// Hold systems against a baseline: ratios with intervals, per region and per workload
+    #[command(mut_args(only_live))]
     Compare(CompareArgs),
     /// Render a record again
     Report(ReportArgs),
@@ -58,6 +59,15 @@ pub(crate) enum Command {
     Man(ManArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
+}
+
+/// What is asked of a comparison that measures.
+const LIVE: &str = "With --live";
+
+/// Puts what a comparison of records refuses under a heading of its own.
+fn only_live(arg: clap::Arg) -> clap::Arg {
+    const NAMES: [&str; 6] = ["budget", "record", "seed", "memory_limit", "dirty_limit", "pin"];
+    if NAMES.contains(&arg.get_id().as_str()) { arg.help_heading(LIVE) } else { arg }
 }
 
 /// What every command that measures takes.
@@ -189,8 +199,6 @@ pub(crate) struct MeasureArgs {
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Option<String>,
-    #[command(flatten)]
-    pub(crate) keys: WorkloadArgs,
     /// Half-width of the 95 % interval to reach
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
@@ -219,6 +227,8 @@ pub(crate) struct MeasureArgs {
     pub(crate) device: DeviceArgs,
     #[command(flatten)]
     pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) keys: WorkloadArgs,
 }
 
 /// What makes the requests.
@@ -293,8 +303,6 @@ pub(crate) struct PredictArgs {
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    #[command(flatten)]
-    pub(crate) keys: WorkloadArgs,
     /// What if: caches of other sizes than were found, or of a multiple, as in `read_cache=512MiB,write_cache=2x`
     #[arg(long, value_name = "CACHE=SIZE", value_delimiter = ',')]
     pub(crate) set: Vec<String>,
@@ -304,6 +312,8 @@ pub(crate) struct PredictArgs {
     /// Write the JSON document to a file as well
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keys: WorkloadArgs,
 }
 
 #[derive(Debug, Args)]
@@ -346,17 +356,15 @@ pub(crate) struct CompareArgs {
     /// Measure two targets in alternation instead of comparing what was recorded
     #[arg(long)]
     pub(crate) live: bool,
-    /// With --live: how long it may take, everything included [default: 10m]
+    /// How long it may take, everything included [default: 10m]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s, requires = "live")]
     pub(crate) budget: Option<f64>,
-    /// With --live: the records, PREFIX-A.jsonl and PREFIX-B.jsonl; by default ioscape-compare-TIME in the current directory, in UTC
+    /// The records that it leaves, PREFIX-A.jsonl and PREFIX-B.jsonl; by default ioscape-compare-TIME in the current directory, in UTC
     #[arg(long, value_name = "PREFIX", requires = "live")]
     pub(crate) record: Option<PathBuf>,
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    #[command(flatten)]
-    pub(crate) keys: WorkloadArgs,
     /// Exit with 1 if a system is slower than the baseline by more than this, beyond doubt
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) tolerance: Option<f64>,
@@ -368,6 +376,8 @@ pub(crate) struct CompareArgs {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) keys: WorkloadArgs,
 }
 
 #[derive(Debug, Args)]
@@ -472,6 +482,25 @@ mod tests {
         };
         assert!(offers("measure", "--read-only") && !offers("run", "--read-only"));
         assert!(offers("run", "--pin") && !offers("suite", "--pin"));
+    }
+
+    #[test]
+    fn help_says_what_flags_belong_to() {
+        let all = Cli::command();
+        let under = |command: &str, heading: &str| -> Vec<String> {
+            let arguments = all.find_subcommand(command).unwrap().get_arguments();
+            let of_it = arguments.filter(|arg| arg.get_help_heading() == Some(heading));
+            let mut names: Vec<String> = of_it.map(|arg| arg.get_id().to_string()).collect();
+            names.sort();
+            names
+        };
+        let live = ["budget", "dirty_limit", "memory_limit", "pin", "record", "seed"];
+        assert_eq!(under("compare", LIVE), live);
+        let mut keys = ioscape_model::workload::KEYS.map(str::to_owned);
+        keys.sort();
+        for command in ["measure", "predict", "compare", "export"] {
+            assert_eq!(under(command, "Workload keys"), keys, "{command}");
+        }
     }
 
     #[test]

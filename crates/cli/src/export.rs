@@ -30,11 +30,11 @@ pub(crate) struct ExportArgs {
     /// Only this workload: key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated
     #[arg(long, short, value_name = "WORKLOAD")]
     workload: Vec<String>,
-    #[command(flatten)]
-    keys: WorkloadArgs,
     /// What a row of csv and parquet is [default: estimates]
     #[arg(long, value_enum)]
     rows: Option<RowsArg>,
+    #[command(flatten)]
+    keys: WorkloadArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
