@@ -1,6 +1,7 @@
 //! The preflight alone.
 
 use crate::danger::{run, skipped};
+use crate::mount::Mount;
 use crate::workdir::Workdir;
 
 #[test]
@@ -48,20 +49,14 @@ fn memory_taken_for_a_disk_is_serious() {
 /// A filesystem made and mounted like this over a loop device raises these doubts, among others.
 #[track_caller]
 fn check_mounted(program: &str, options: &str, expected: &[&str]) {
-    const LENGTH: u64 = 320 << 20;
     let work = Workdir::alone();
-    let (image, target) = (work.path("image"), work.target());
-    std::fs::File::create(&image).unwrap().set_len(LENGTH).unwrap();
-    let (image, target) = (image.to_str().unwrap(), target.to_str().unwrap());
-    let mounted = run(program, &["-q", image])
-        .and_then(|_| run("mount", &["-o", &format!("loop,{options}"), image, target]));
-    if let Err(why) = mounted {
-        skipped(why);
-        return;
-    }
+    let mounted = match Mount::of_image(&work.target(), program, options) {
+        Ok(mounted) => mounted,
+        Err(why) => return skipped(why),
+    };
     let output = work.output(&["doctor", "target", "--json"]);
     let left = work.left_behind();
-    run("umount", &["-l", target]).unwrap();
+    drop(mounted);
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let doubts = answer["doubts"].as_array().unwrap();
     let codes: Vec<&str> = doubts.iter().map(|doubt| doubt["code"].as_str().unwrap()).collect();

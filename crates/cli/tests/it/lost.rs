@@ -6,13 +6,13 @@
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use ioscape_model::{EndReason, Record};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::process::Signal;
 
+use crate::mount::Mount;
 use crate::running::{Running, points, wait_ms};
 use crate::workdir::{Workdir, record};
 
@@ -215,45 +215,10 @@ fn no_more_is_written_than_was_allowed_and_the_forecast_says_how_much() {
     assert!(record.header.forecast.unwrap().written_bytes > 0);
 }
 
-/// A filesystem in memory of a few mebibytes, in a directory of the test's; none without root.
-struct Mounted {
-    path: std::path::PathBuf,
-}
-
-impl Mounted {
-    #[expect(clippy::print_stderr, reason = "a test that is skipped says so loudly")]
-    fn tmpfs(path: &Path, size: &str) -> Option<Self> {
-        std::fs::create_dir_all(path).unwrap();
-        let option = format!("size={size}");
-        let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &option, "ioscape-test"])
-            .arg(path)
-            .stderr(Stdio::null())
-            .status();
-        if mount.is_ok_and(|status| status.success()) {
-            return Some(Self { path: path.to_owned() });
-        }
-        eprintln!("SKIPPED: a filesystem cannot be mounted here; root can");
-        None
-    }
-
-    fn grow(&self, size: &str) {
-        let option = format!("remount,size={size}");
-        let status = Command::new("mount").args(["-o", &option]).arg(&self.path).status();
-        assert!(status.unwrap().success());
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.path).status();
-    }
-}
-
 #[test]
 fn a_full_disk_under_the_record_ends_the_run_and_what_was_written_is_gone_on_with() {
     let work = Workdir::new();
-    let Some(disk) = Mounted::tmpfs(&work.path("small"), "96k") else { return };
+    let Some(disk) = Mount::tmpfs(&work.path("small"), "size=96k") else { return };
     let arguments = ["run", "sim:nvme", "--budget", "10m", "--out", "small/r.jsonl", "--quiet"];
     let output = work.output(&[&arguments[..], &["--report", "none"]].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -262,7 +227,7 @@ fn a_full_disk_under_the_record_ends_the_run_and_what_was_written_is_gone_on_wit
     assert_eq!(said.trim_end().lines().count(), 1, "{said}");
     let before = record(&work.path("small/r.jsonl"));
     assert!(before.points.len() > 5, "{}", before.points.len());
-    disk.grow("16m");
+    disk.change("size=16m");
     work.stdout(&["run", "--resume", "small/r.jsonl", "--quiet", "--report", "none"]);
     let after = record(&work.path("small/r.jsonl"));
     assert_eq!(after.points[..before.points.len()], before.points[..]);
@@ -272,7 +237,7 @@ fn a_full_disk_under_the_record_ends_the_run_and_what_was_written_is_gone_on_wit
 #[test]
 fn a_disk_that_fills_up_under_the_target_ends_the_run_and_leaves_nothing() {
     let work = Workdir::alone();
-    let Some(_disk) = Mounted::tmpfs(&work.target(), "64m") else { return };
+    let Some(_disk) = Mount::tmpfs(&work.target(), "size=64m") else { return };
     let arguments = ["run", "target", "--budget", "10m", "--out", "r.jsonl"];
     let mut run = Running::start(&work, &[&arguments[..], &SILENT].concat());
     run.wait_until(|| points(&work.path("r.jsonl")) >= 1);

@@ -14,6 +14,7 @@ mod lost;
 mod manual;
 mod maps;
 mod measure;
+mod mount;
 mod notebook;
 mod predict;
 mod predictor;

@@ -1,30 +1,25 @@
 //! Filesystems made for the purpose.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ioscape_model::{Code, Severity};
 
 use super::{Flag, Look, Trap, examined, spring};
-use crate::danger::run;
+use crate::mount::Mount;
 use crate::workdir::Workdir;
 
-const MIB: u64 = 1 << 20;
-
 /// A filesystem of its own, gone when dropped.
-pub(super) struct Mounted {
-    work: Workdir,
+struct Mounted {
+    mount: Mount,
+    _work: Workdir,
 }
 
 impl Mounted {
     /// On a loop device over a sparse image, which the page cache holds once more.
-    pub(super) fn make(filesystem: &str, options: &str) -> Result<Self, String> {
+    fn make(filesystem: &str, options: &str) -> Result<Self, String> {
         let work = Workdir::alone();
-        let (image, point) = (work.path("image"), work.target());
-        std::fs::File::create(&image).unwrap().set_len(320 * MIB).unwrap();
-        let (image, point) = (image.to_str().unwrap(), point.to_str().unwrap());
-        run(&format!("mkfs.{filesystem}"), &["-q", image])?;
-        run("mount", &["-o", &format!("loop,{options}"), image, point])?;
-        Ok(Self { work })
+        let mount = Mount::of_image(&work.target(), &format!("mkfs.{filesystem}"), options)?;
+        Ok(Self { mount, _work: work })
     }
 
     /// Two layers in one view.
@@ -36,24 +31,17 @@ impl Mounted {
         let text = |name: &str| work.path(name).to_str().unwrap().to_owned();
         let (lower, upper, inner) = (text("lower"), text("upper"), text("work"));
         let options = format!("lowerdir={lower},upperdir={upper},workdir={inner}");
-        let point = work.target();
-        run("mount", &["-t", "overlay", "-o", &options, "none", point.to_str().unwrap()])?;
-        Ok(Self { work })
+        let mount = Mount::make(&work.target(), &["-t", "overlay", "-o", &options, "none"])?;
+        Ok(Self { mount, _work: work })
     }
 
-    pub(super) fn point(&self) -> PathBuf {
-        self.work.target()
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        run("umount", &["-l", self.work.target().to_str().unwrap()]).ok();
+    fn point(&self) -> &Path {
+        self.mount.point()
     }
 }
 
 fn mounted(filesystem: &str, options: &str) -> Look {
-    examined(&Mounted::make(filesystem, options)?.point())
+    examined(Mounted::make(filesystem, options)?.point())
 }
 
 /// A filesystem of which a twentieth is free.
@@ -64,10 +52,10 @@ fn nearly_full() -> Look {
         directory.and_then(|directory| directory.free_bytes()).map_err(|e| e.to_string())
     };
     let filler = std::fs::File::create(mounted.point().join("filler")).unwrap();
-    let length = free_bytes()? - 12 * MIB;
+    let length = free_bytes()? - (12 << 20);
     rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, length)
         .map_err(|error| error.to_string())?;
-    examined(&mounted.point())
+    examined(mounted.point())
 }
 
 pub(super) const TRAPS: &[Trap] = &[
@@ -147,7 +135,7 @@ pub(super) const TRAPS: &[Trap] = &[
     },
     Trap {
         built: "filesystem: overlay",
-        look: || examined(&Mounted::overlay()?.point()),
+        look: || examined(Mounted::overlay()?.point()),
         flags: &[Flag {
             what: "an overlay, as containers have it: counters see neither layer",
             code: Code::NoCounters,

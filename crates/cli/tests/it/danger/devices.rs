@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::{Danger, attack, checksum, run, skipped};
+use crate::mount::Mount;
 use crate::workdir::Workdir;
 
 const MIB: u64 = 1 << 20;
@@ -130,20 +131,8 @@ fn a_device_with_a_real_filesystem_is_left_alone() {
 }
 
 /// A filesystem on the device, mounted until dropped.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    fn on(work: &Workdir, device: &str, options: &str) -> Result<Self, String> {
-        let point = work.path("mount point");
-        fs::create_dir_all(&point).unwrap();
-        run("mount", &["-o", options, device, point.to_str().unwrap()]).map(|_| Self(point))
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        run("umount", &["-l", self.0.to_str().unwrap()]).ok();
-    }
+fn mounted(work: &Workdir, device: &str, options: &str) -> Result<Mount, String> {
+    Mount::make(&work.path("mount point"), &["-o", options, device])
 }
 
 #[test]
@@ -157,7 +146,7 @@ fn a_device_that_is_mounted_is_left_alone() {
     ] {
         let make = |image: &Path| drop(run(program, &["-q", image.to_str().unwrap()]));
         let Some(device) = Loop::make(&work, length, make) else { return };
-        let mounted = match Mounted::on(&work, &device.path, options) {
+        let mounted = match mounted(&work, &device.path, options) {
             Ok(mounted) => mounted,
             Err(why) => {
                 skipped(why);
@@ -165,7 +154,7 @@ fn a_device_that_is_mounted_is_left_alone() {
             }
         };
         // The filesystem itself may write to the device at any time: what lies in it counts.
-        let kept = mounted.0.join("kept");
+        let kept = mounted.point().join("kept");
         let precious = if options == "ro" {
             vec![device.path.clone().into()]
         } else {
@@ -264,7 +253,7 @@ fn a_disk_with_partitions_is_left_alone_and_so_are_they() {
     run("mkfs.ext4", &["-q", "-F", &partition]).unwrap();
     let whole = disk.danger("a disk with a filesystem in a partition", "divided into");
     attack(&work, &whole);
-    let mounted = Mounted::on(&work, &partition, "ro").unwrap();
+    let mounted = mounted(&work, &partition, "ro").unwrap();
     attack(&work, &disk.danger("a disk with a partition that is mounted", "mounted at"));
     drop(mounted);
 }

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 use super::{Danger, attack, checksum, run, skipped};
+use crate::mount::Mount;
 use crate::workdir::Workdir;
 
 /// The user that owns nothing.
@@ -119,56 +120,24 @@ fn clean_removes_only_what_a_run_made() {
     assert_eq!(checksum(&precious), before);
 }
 
-/// A directory on a filesystem of its own, or none with the reason on stderr.
-struct Mounted<'a> {
-    work: &'a Workdir,
-    point: std::path::PathBuf,
-}
-
-impl<'a> Mounted<'a> {
-    fn tmpfs(work: &'a Workdir, options: &str) -> Option<Self> {
-        let point = work.path("mounted");
-        fs::create_dir_all(&point).unwrap();
-        match run("mount", &["-t", "tmpfs", "-o", options, "none", &typed(&point)]) {
-            Ok(_) => Some(Self { work, point }),
-            Err(why) => {
-                skipped(why);
-                None
-            }
-        }
-    }
-
-    #[track_caller]
-    fn refused(&self, part: &str) {
-        for command in ["measure", "run"] {
-            let out = if command == "run" { ["--out", "r.jsonl"].as_slice() } else { &[] };
-            let line = self.work.refusal(&[&[command, "mounted"], out].concat());
-            assert!(line.contains(part), "{line}");
-        }
-    }
-}
-
-impl Drop for Mounted<'_> {
-    fn drop(&mut self) {
-        run("umount", &["-l", &typed(&self.point)]).ok();
-    }
-}
-
 #[test]
 fn a_directory_that_is_read_only_is_left_alone() {
     let work = Workdir::new();
-    let Some(mounted) = Mounted::tmpfs(&work, "size=64m") else { return };
-    fs::write(mounted.point.join("kept"), "kept").unwrap();
-    run("mount", &["-o", "remount,ro", &typed(&mounted.point)]).unwrap();
-    mounted.refused("read-only");
-    assert_eq!(fs::read_dir(&mounted.point).unwrap().count(), 1);
+    let Some(mounted) = Mount::tmpfs(&work.path("mounted"), "size=64m") else { return };
+    fs::write(mounted.point().join("kept"), "kept").unwrap();
+    mounted.change("ro");
+    for arguments in [["measure", "mounted"].as_slice(), &["run", "mounted", "--out", "r.jsonl"]] {
+        let line = work.refusal(arguments);
+        assert!(line.contains("read-only"), "{line}");
+    }
+    assert_eq!(fs::read_dir(mounted.point()).unwrap().count(), 1);
 }
 
 #[test]
 fn a_directory_that_is_full_is_left_alone() {
     let work = Workdir::new();
-    let Some(mounted) = Mounted::tmpfs(&work, "size=16m") else { return };
-    let full = mounted.point.join("full");
+    let Some(mounted) = Mount::tmpfs(&work.path("mounted"), "size=16m") else { return };
+    let full = mounted.point().join("full");
     fs::write(&full, vec![7; 15 << 20]).unwrap();
     let before = checksum(&full);
     for arguments in [["measure", "mounted"].as_slice(), &["run", "mounted", "--out", "r.jsonl"]] {
@@ -176,7 +145,7 @@ fn a_directory_that_is_full_is_left_alone() {
         assert!(line.contains("free") || line.contains("fit"), "{line}");
     }
     assert_eq!(checksum(&full), before);
-    assert_eq!(fs::read_dir(&mounted.point).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(mounted.point()).unwrap().count(), 1);
 }
 
 #[test]
