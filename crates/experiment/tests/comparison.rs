@@ -3,7 +3,8 @@
 //!
 //! A few comparisons are made with every test. The rates that are promised need a thousand:
 //! `cargo test --release -p ioscape-experiment --test comparison -- --ignored --nocapture`, for an
-//! hour or two; `IOSCAPE_COMPARISONS` sets another number.
+//! hour or two; `IOSCAPE_COMPARISONS` sets another number, or which of them (`240..480`): their
+//! counts are for adding up.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -27,6 +28,8 @@ const BUDGET_S: f64 = 600.0;
 /// Two visits differ by this; nothing else about two runs does.
 const VISIT_CV: f64 = 0.03;
 const HANDICAP: f64 = 1.1;
+/// So many comparisons the promised rates are of.
+const PROMISED: u64 = 1000;
 /// How it stands is said whenever so many more pairs were compared.
 const REPORTED_EVERY: u64 = 20;
 
@@ -159,16 +162,19 @@ fn a_system_does_not_differ_from_itself_and_a_slower_one_is_found() {
 #[test]
 #[ignore = "an hour or two"]
 fn the_rates_that_are_promised() {
-    let count = std::env::var("IOSCAPE_COMPARISONS").map_or(1000, |text| text.parse().unwrap());
+    let asked = std::env::var("IOSCAPE_COMPARISONS").unwrap_or(PROMISED.to_string());
+    let (first, end) = asked.split_once("..").unwrap_or(("0", &asked));
+    let (first, end): (u64, u64) = (first.parse().unwrap(), end.parse().unwrap());
+    let count = end - first;
     let devices = ["nvme", "hdd", "cloud-volume"].map(device);
-    let next = AtomicU64::new(0);
+    let next = AtomicU64::new(first);
     let [compared, different, found] = std::array::from_fn(|_| AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= count {
+                    if index >= end {
                         return;
                     }
                     let spec = &devices[index as usize % devices.len()];
@@ -200,5 +206,6 @@ fn the_rates_that_are_promised() {
     let share = |of: AtomicU64| of.into_inner() as f64 / count as f64;
     let (different, found) = (share(different), share(found));
     println!("{count} comparisons: false differences {different}, handicaps found {found}");
-    assert!(different <= 0.065 && found >= 0.9);
+    // A part says too little by itself: its counts are for adding up.
+    assert!(count < PROMISED || (different <= 0.065 && found >= 0.9));
 }
