@@ -134,9 +134,11 @@ fn incomplete(points: &[Point], is_map: bool) -> Option<Warning> {
         return None;
     }
     let text = match repeated {
-        0 => "no workload was visited more than once: intervals rest on an assumed spread between \
-              visits"
-            .to_owned(),
+        0 => format!(
+            "no workload{} was visited more than once: intervals rest on an assumed spread \
+             between visits",
+            if is_map { " but the canary" } else { "" }
+        ),
         _ => format!(
             "{repeated} of {} workloads were visited more than once: the intervals of the others \
              rest on an assumed spread between visits",
