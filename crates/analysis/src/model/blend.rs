@@ -264,22 +264,24 @@ impl Blend {
     }
 }
 
-/// What comes of each, in their order, each in a thread of its own: nothing may be measured while
-/// a model is fitted.
+/// What comes of each, in their order, by as many threads as there are processors: nothing may be
+/// measured while a model is fitted.
 fn side_by_side<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let of = &of;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let of_all = |part: &[T]| part.iter().map(&of).collect::<Vec<R>>();
+    let of_all = &of_all;
     std::thread::scope(|scope| {
         let begun: Vec<_> = items
-            .iter()
-            .map(|item| {
+            .chunks(items.len().div_ceil(threads).max(1))
+            .map(|part| {
                 let thread = std::thread::Builder::new().name("fit".into());
-                thread.spawn_scoped(scope, move || of(item)).map_err(|_| item)
+                thread.spawn_scoped(scope, move || of_all(part)).map_err(|_| part)
             })
             .collect();
-        let ended = begun.into_iter().map(|thread| match thread {
+        let ended = begun.into_iter().flat_map(|thread| match thread {
             Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
             // Where no thread can be had, this one is enough.
-            Err(item) => of(item),
+            Err(part) => of_all(part),
         });
         ended.collect()
     })
