@@ -74,13 +74,14 @@ impl Space {
 
     /// What cannot be drawn for want of room, where the map covers clearly more.
     pub fn shortage(&self) -> Option<Warning> {
-        let several = (self.ranges.process_num.max > 1).then_some((2, "several processes"));
-        let short = [Some((1, "one process")), several].into_iter().flatten().filter_map(|of| {
+        let short = [(1, "one process"), (2, "several processes")].into_iter().filter_map(|of| {
             let (process_num, who) = of;
             let (now, mapped) =
                 (self.extent.largest(process_num), self.mapped.largest(process_num));
+            let is_short =
+                u64::from(process_num) <= self.ranges.process_num.max && now < ROOM_MIN * mapped;
             let (shown, wanted) = (show_bytes(now), show_bytes(mapped));
-            (now < ROOM_MIN * mapped).then(|| format!("{shown} by {who} in place of {wanted}"))
+            is_short.then(|| format!("{shown} by {who} in place of {wanted}"))
         });
         let short: Vec<String> = short.collect();
         if short.is_empty() {

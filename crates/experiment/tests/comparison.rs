@@ -28,8 +28,6 @@ const BUDGET_S: f64 = 600.0;
 /// Two visits differ by this; nothing else about two runs does.
 const VISIT_CV: f64 = 0.03;
 const HANDICAP: f64 = 1.1;
-/// So many comparisons the promised rates are of.
-const PROMISED: u64 = 1000;
 /// How it stands is said whenever so many more pairs were compared.
 const REPORTED_EVERY: u64 = 20;
 
@@ -162,7 +160,7 @@ fn a_system_does_not_differ_from_itself_and_a_slower_one_is_found() {
 #[test]
 #[ignore = "an hour or two"]
 fn the_rates_that_are_promised() {
-    let asked = std::env::var("IOSCAPE_COMPARISONS").unwrap_or(PROMISED.to_string());
+    let asked = std::env::var("IOSCAPE_COMPARISONS").unwrap_or("1000".to_owned());
     let (first, end) = asked.split_once("..").unwrap_or(("0", &asked));
     let (first, end): (u64, u64) = (first.parse().unwrap(), end.parse().unwrap());
     let count = end - first;
@@ -206,6 +204,5 @@ fn the_rates_that_are_promised() {
     let share = |of: AtomicU64| of.into_inner() as f64 / count as f64;
     let (different, found) = (share(different), share(found));
     println!("{count} comparisons: false differences {different}, handicaps found {found}");
-    // A part says too little by itself: its counts are for adding up.
-    assert!(count < PROMISED || (different <= 0.065 && found >= 0.9));
+    assert!(different <= 0.065 && found >= 0.9);
 }
