@@ -12,14 +12,14 @@ use ioscape_model::line::ParameterValue;
 
 pub mod blend;
 #[cfg(test)]
-mod formula;
+pub(crate) mod formula;
 pub mod gaussian;
 pub mod orthogonal;
 pub mod product;
 mod training;
 
 pub(crate) use training::is_simulated;
-pub use training::{Sample, Training, drift_sd, samples};
+pub use training::{Sample, Training, drift_sd, samples, spread_out};
 
 /// What a model says about one workload.
 #[derive(Clone, Copy, Debug, PartialEq)]

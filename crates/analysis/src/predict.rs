@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ioscape_model::{
-    Access, Code, Figure, Layout, ModelLine, Prediction, Range, Ranges, SeqScope, Severity,
+    Access, Code, Figure, Layout, ModelLine, Prediction, Range, Region, SeqScope, Severity,
     SizeDist, State, Warning, Workload,
 };
 use ioscape_stats::NORMAL_90;
@@ -25,6 +25,13 @@ use calibration::Calibration;
 
 /// A workload may lie outside the measured box by this factor and still be in range.
 const RANGE_SLACK: f64 = 1.2;
+/// A direction that makes up less of a workload than this decides nothing.
+const SHARE_TRIFLING: f64 = 0.05;
+/// A visit shows what reads (or writes) do if at least this share of its requests are such.
+const SHARE_SHOWN: f64 = 0.25;
+/// Requests so many times as large still show how many are served at a time: graphs are taken at
+/// 16 KiB, and 4 KiB is the smallest size.
+const LARGER_REQUESTS: u64 = 8;
 /// Half-width of the interval of a workload out of range grows with its distance from the box:
 /// by this much per unit of logarithm.
 const WIDER_OUTSIDE: f64 = 0.5;
@@ -160,26 +167,65 @@ impl Predictor {
         inside.or(regions.last()).map_or_else(String::new, |region| region.name.clone())
     }
 
-    /// The box that was measured.
-    fn measured(&self) -> [(&'static str, Range); 3] {
-        let Ranges { unique_bytes, size_mean, process_num, .. } = self.training.ranges;
-        let touched = self.training.samples.iter().map(|sample| sample.workload.unique_bytes);
-        let max = touched.max().unwrap_or(0).max(unique_bytes.min);
+    /// The box around all visits.
+    fn visited(&self) -> [(&'static str, Range); 3] {
+        let samples = || self.training.samples.iter().map(|sample| &sample.workload);
         [
-            ("unique_bytes", Range { max, ..unique_bytes }),
-            ("size_mean", size_mean),
-            ("process_num", process_num),
+            ("unique_bytes", range(samples().map(|seen| seen.unique_bytes))),
+            ("size_mean", range(samples().map(|seen| seen.size_mean))),
+            ("process_num", range(samples().map(|seen| u64::from(seen.process_num)))),
         ]
     }
 
-    /// How far outside the box, in logarithms, and what to say about it.
+    /// How far the workload lies outside what was visited, key by key: the factor, at least 1, and
+    /// the smallest and largest value visited. Reads say nothing of writes: each direction that a
+    /// workload asks for has to have been visited as far as it goes.
+    fn beyond_visits(&self, work: &Workload) -> Vec<(&'static str, f64, Range)> {
+        let samples = || self.training.samples.iter().map(|sample| &sample.workload);
+        let reads = |work: &Workload| work.read_frac;
+        let writes = |work: &Workload| 1.0 - work.read_frac;
+        let directions: [fn(&Workload) -> f64; 2] = [reads, writes];
+        let mut beyond = Vec::new();
+        for share in directions.into_iter().filter(|share| share(work) > SHARE_TRIFLING) {
+            let enough = SHARE_SHOWN.min(share(work));
+            let seen = samples().filter(|seen| share(seen) >= enough).map(|seen| seen.unique_bytes);
+            beyond.push(("unique_bytes", work.unique_bytes, range(seen)));
+        }
+        let [_, (size_key, sizes), (process_key, _)] = self.visited();
+        beyond.push((size_key, work.size_mean, sizes));
+        let processes = samples().filter(|seen| self.shows_concurrency(seen, work));
+        let processes = processes.map(|seen| u64::from(seen.process_num));
+        beyond.push((process_key, u64::from(work.process_num), range(processes)));
+        let factor = |value: u64, Range { min, max }: Range| {
+            let value = value as f64;
+            (value / max.max(1) as f64).max(min as f64 / value).max(1.0)
+        };
+        let mut beyond: Vec<_> = beyond
+            .into_iter()
+            .map(|(key, value, visited)| (key, factor(value, visited), visited))
+            .collect();
+        // The direction that was visited less far decides.
+        beyond.sort_by(|one, other| one.0.cmp(other.0).then(other.1.total_cmp(&one.1)));
+        beyond.dedup_by_key(|(key, ..)| *key);
+        beyond
+    }
+
+    /// Whether a visit tells how many requests of a workload are served at a time: it reached as
+    /// far into the hierarchy, and its requests were not so large that their bytes alone kept the
+    /// storage busy.
+    fn shows_concurrency(&self, seen: &Workload, work: &Workload) -> bool {
+        let reaches = |region: &Region| work.unique_bytes as f64 >= region.unique_bytes.from;
+        let last = self.training.regions.iter().rev().find(|region| reaches(region));
+        let from = last.map_or(0.0, |region| region.unique_bytes.from / RANGE_SLACK);
+        let is_small = seen.size_mean <= LARGER_REQUESTS * work.size_mean;
+        seen.unique_bytes as f64 >= from && is_small
+    }
+
+    /// How far outside what was visited, in logarithms, and what to say about it.
     fn outside(&self, work: &Workload) -> (f64, Vec<Warning>) {
         let mut outside = 0.0;
         let mut warnings = Vec::new();
-        let values = [work.unique_bytes, work.size_mean, u64::from(work.process_num)];
-        for ((key, Range { min, max }), value) in self.measured().into_iter().zip(values) {
-            let value = value as f64;
-            let over = (value / max as f64).max(min as f64 / value).max(1.0);
+        for (key, over, Range { min, max }) in self.beyond_visits(work) {
             outside += over.ln();
             if over > RANGE_SLACK {
                 warnings.push(out_of_range(format!(
@@ -314,6 +360,11 @@ impl Predictor {
 fn out_of_range(text: String) -> Warning {
     let remedy = "measure it: `ioscape measure`; or let a run reach that far (--unique-max, a longer --budget)";
     Warning::new(Code::OutOfRange, text, remedy).with_severity(Severity::Warning)
+}
+
+/// The smallest and the largest; nothing where there is none.
+fn range(values: impl Iterator<Item = u64> + Clone) -> Range {
+    Range { min: values.clone().min().unwrap_or(0), max: values.max().unwrap_or(0) }
 }
 
 /// Requests in flight, all processes together.

@@ -2,7 +2,7 @@
 //! so that exploring is tested with a formula in place of a disk, and so that a run that was
 //! killed goes on by showing its points to a fresh plan.
 
-use ioscape_analysis::model::{Training, drift_sd, samples};
+use ioscape_analysis::model::{Training, drift_sd, samples, spread_out};
 use ioscape_model::{Border, Hints, Host, Point, Ranges, Region, Role, Workload};
 
 mod blend;
@@ -86,6 +86,7 @@ pub(crate) fn training(
         hints: hints.clone(),
         ranges,
         drift_sd: drift_sd(points, host),
+        spread_out: spread_out(points),
     }
 }
 

@@ -36,11 +36,12 @@ pub(super) fn training(
         hints: Hints::default(),
         ranges: Ranges::usual(2),
         drift_sd: 0.0,
+        spread_out: 100,
     }
 }
 
 /// A region around its focal vector, bytes.
-pub(super) fn region(focal: &Workload, from: u64, to: u64) -> Region {
+pub(crate) fn region(focal: &Workload, from: u64, to: u64) -> Region {
     let at = focal.unique_bytes as f64;
     Region {
         name: "region".to_owned(),

@@ -53,6 +53,9 @@ pub struct Training {
     pub ranges: Ranges,
     /// How the machine's speed varied during the run, as the standard deviation of a logarithm.
     pub drift_sd: f64,
+    /// How many workloads were chosen without regard to a graph: spread evenly over the box, at its
+    /// corners, or where the model was least sure.
+    pub spread_out: usize,
 }
 
 impl Training {
@@ -69,6 +72,7 @@ impl Training {
             hints: record.header.hints.clone(),
             ranges: record.header.ranges,
             drift_sd: drift_sd(&record.points, &record.header.host),
+            spread_out: spread_out(&record.points),
         }
     }
 
@@ -105,6 +109,18 @@ pub fn drift_sd(points: &[Point], host: &Host) -> f64 {
     let expected = if is_simulated(host) { 0.0 } else { DRIFT_WEIGHT };
     let squares = expected * DRIFT_EXPECTED.powi(2) + count * seen.powi(2);
     (squares / (expected + count).max(1.0)).sqrt()
+}
+
+/// How many workloads were visited that lie on no graph, several visits to one counted once.
+pub fn spread_out(points: &[Point]) -> usize {
+    let chosen = |point: &&Point| matches!(point.role, Role::Calibration | Role::Refinement);
+    let mut works: Vec<&Workload> = Vec::new();
+    for point in points.iter().filter(chosen) {
+        if !works.contains(&&point.workload) {
+            works.push(&point.workload);
+        }
+    }
+    works.len()
 }
 
 /// One sample per workload: those of the five parameters, and those with several requests in

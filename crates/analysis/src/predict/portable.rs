@@ -30,7 +30,7 @@ impl Predictor {
             doubt,
             noise: self.blend.noise_sd(),
             calibration: self.calibration.portable(),
-            measured: self.measured().map(range).to_vec(),
+            measured: self.visited().map(range).to_vec(),
             regions: self.training.regions.iter().map(region).collect(),
             // The one that answers lies behind the models' common interface; fitted again it is
             // the same.

@@ -10,7 +10,7 @@ use rand_distr::{Distribution, Normal, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Caches, Predictor};
-use crate::model::{Sample, Training};
+use crate::model::{Sample, Training, formula};
 
 /// A cache of 256 MiB before a disk; writes are absorbed until 64 MiB are dirty.
 #[derive(Clone, Copy)]
@@ -111,6 +111,7 @@ pub(super) fn training(seed: u64, count: usize, noise: f64) -> Training {
             ..Ranges::usual(1)
         },
         drift_sd: 0.0,
+        spread_out: 100,
     }
 }
 
@@ -367,6 +368,54 @@ fn out_of_range_is_an_answer_with_a_wider_interval() {
         let (in_range, wide) = width(&outside);
         assert!(!in_range && wide > narrow, "{outside}: {wide} against {narrow}");
     }
+}
+
+#[test]
+fn far_reads_say_nothing_of_writes_that_were_never_visited_as_far() {
+    let mut short = training(5, 200, 0.03);
+    let is_shown = |work: &Workload| work.read_frac >= 0.9 || work.unique_bytes <= 100 * MIB;
+    short.samples.retain(|sample| is_shown(&sample.workload));
+    let predictor = Predictor::fit(short).unwrap();
+    let far = |read_frac: f64| Workload { unique_bytes: 600 * MIB, read_frac, ..usual() };
+    assert!(predictor.is_in_range(&far(1.0)));
+    assert!(predictor.is_in_range(&Workload { unique_bytes: 100 * MIB, ..usual() }));
+    let said = predictor.predict("", &far(0.5));
+    assert!(!said.in_range && said.warnings[0].text.contains("unique_bytes"), "{said:?}");
+}
+
+#[test]
+fn many_processes_beyond_a_cache_are_out_of_range_if_only_large_requests_were_tried_there() {
+    let mut short = training(5, 200, 0.03);
+    let region = |from: u64, to: u64| formula::region(&usual(), from * MIB, to * MIB);
+    short.regions = vec![region(8, 256), region(256, 1024)];
+    let is_shown = |work: &Workload| {
+        work.process_num == 1 || work.unique_bytes < 200 * MIB || work.size_mean >= 256 * KIB
+    };
+    short.samples.retain(|sample| is_shown(&sample.workload));
+    let predictor = Predictor::fit(short).unwrap();
+    let work = |mib: u64, kib: u64| Workload {
+        unique_bytes: mib * MIB,
+        size_mean: kib * KIB,
+        process_num: 4,
+        ..usual()
+    };
+    assert!(predictor.is_in_range(&work(128, 16)) && predictor.is_in_range(&work(600, 256)));
+    assert!(!predictor.is_in_range(&work(600, 16)));
+}
+
+#[test]
+fn intervals_are_wider_without_workloads_that_lie_on_no_graph() {
+    let width = |spread_out: usize| {
+        let training = Training { spread_out, ..training(5, 100, 0.03) };
+        let figure = Predictor::fit(training).unwrap().predict("", &usual()).throughput_bytes_per_s;
+        (figure.high / figure.low).ln()
+    };
+    assert!(width(0) > 1.2 * width(6) && width(6) > 1.2 * width(1000));
+}
+
+/// The default, inside of all that [`training`] visits.
+fn usual() -> Workload {
+    Workload { unique_bytes: 96 * MIB, ..Workload::default() }
 }
 
 #[test]

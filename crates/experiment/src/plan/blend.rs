@@ -186,9 +186,9 @@ impl BlendPlan {
         border::merge(&read, &write)
     }
 
-    fn regions(&self, borders: &[Border]) -> Vec<Region> {
+    fn regions(&self, borders: &[Border], max_bytes: f64) -> Vec<Region> {
         let range = &self.settings.ranges.unique_bytes;
-        region::regions_from(borders, range.min as f64, self.extent.max_bytes)
+        region::regions_from(borders, range.min as f64, max_bytes)
             .into_iter()
             .map(|stretch| {
                 let focal = self.allowed(&self.focal(self.focal_bytes(&stretch.unique_bytes)));
@@ -219,7 +219,7 @@ impl BlendPlan {
             from_bytes: region.unique_bytes.from,
             to_bytes: region.unique_bytes.to,
         };
-        self.regions(&borders).into_iter().map(family).collect()
+        self.regions(&borders, self.extent.max_bytes).into_iter().map(family).collect()
     }
 
     /// The same workload where it may be run, the nearest one that may be where not.
@@ -432,7 +432,11 @@ impl Plan for BlendPlan {
 
     fn landscape(&self, points: &[Point]) -> Landscape {
         let borders = self.borders(points);
-        let mut regions = self.regions(&borders);
+        // The plan may reach further than the visits made so far: what is shown ends with them.
+        let reached = points.iter().map(|point| point.workload.unique_bytes).max().unwrap_or(0);
+        let is_begun = reached > self.settings.ranges.unique_bytes.min;
+        let max_bytes = if is_begun { reached as f64 } else { self.extent.max_bytes };
+        let mut regions = self.regions(&borders, max_bytes);
         // The graphs stay where they were measured, though the borders are known better by now.
         for region in &mut regions {
             let inside = |family: &&Family| {

@@ -44,6 +44,7 @@ fn learnt_with(law: &Law, extras: Vec<Sample>, access: Access) -> Option<Extensi
         hints: Hints::default(),
         ranges: Ranges { access, ..Ranges::usual(4) },
         drift_sd: 0.0,
+        spread_out: 100,
     };
     Extension::learn(law, None, &training)
 }
