@@ -9,7 +9,8 @@ use ioscape_model::units::{parse_duration_s, parse_fraction, parse_size};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 the answer is \"worse\", not within the tolerance or precision asked for, \
-or (`doctor`) a serious doubt; 2 wrong usage or a refused target; 3 it could not be measured; \
+or (`doctor`) a serious doubt; 2 wrong usage or a refused target; 3 it could not be measured, or \
+the answer not be written; \
 130 after Ctrl-C and 143 after SIGTERM, with everything saved and cleaned up.
 
 NO_COLOR in the environment leaves colours out. Progress is shown on terminals only.";
@@ -120,7 +121,7 @@ impl DeviceArgs {
 pub(crate) struct RunArgs {
     /// A directory, a block device with --destroy, or sim:NAME for a simulated device [default: the current directory]
     #[arg(value_name = "TARGET")]
-    pub(crate) target: Option<String>,
+    pub(crate) target: Option<PathBuf>,
     /// How long the run may take, everything included
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration_s)]
     pub(crate) budget: f64,
@@ -195,7 +196,7 @@ pub(crate) enum MethodArg {
 pub(crate) struct MeasureArgs {
     /// A directory, a block device, or sim:NAME for a simulated device
     #[arg(value_name = "TARGET")]
-    pub(crate) target: String,
+    pub(crate) target: PathBuf,
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Option<String>,

@@ -59,7 +59,7 @@ impl Bench {
 
 /// What is asked for.
 pub(crate) struct Request<'a> {
-    pub(crate) target: &'a str,
+    pub(crate) target: &'a Path,
     pub(crate) run: &'a RunId,
     pub(crate) engine: EngineKind,
     /// Whether data are stamped and checked.
@@ -88,7 +88,7 @@ pub(crate) enum Earnest {
 
 /// Opens the target and puts the limits in force.
 pub(crate) fn open(request: &Request<'_>) -> anyhow::Result<Bench> {
-    match request.target.strip_prefix("sim:") {
+    match sim_name(request.target) {
         Some(name) => open_sim(request, name),
         None => open_real(request),
     }
@@ -118,6 +118,11 @@ fn open_sim(request: &Request<'_>, name: &str) -> anyhow::Result<Bench> {
     Ok(on_sim(request, sim_spec(name)?))
 }
 
+/// What stands behind `sim:`, where a target is a simulated device.
+pub(crate) fn sim_name(target: &Path) -> Option<&str> {
+    target.to_str()?.strip_prefix("sim:")
+}
+
 /// The simulated device of this name, or of a file that ends in `.toml`.
 pub(crate) fn sim_spec(name: &str) -> anyhow::Result<SimSpec> {
     let is_file = Path::new(name).extension().is_some_and(|extension| extension == "toml");
@@ -131,7 +136,7 @@ pub(crate) fn sim_spec(name: &str) -> anyhow::Result<SimSpec> {
 
 fn on_sim(request: &Request<'_>, spec: SimSpec) -> Bench {
     let target = Target {
-        path: request.target.to_owned(),
+        path: request.target.display().to_string(),
         kind: "sim".to_owned(),
         filesystem: "simulated".to_owned(),
         sim: Some(spec.to_toml()),
@@ -156,7 +161,7 @@ fn on_sim(request: &Request<'_>, spec: SimSpec) -> Bench {
 
 /// The directory or device that a target names. A device is only written where that was said.
 fn open_ground(request: &Request<'_>) -> anyhow::Result<Ground> {
-    let path = Path::new(request.target);
+    let path = request.target;
     let consent = request.device.filter(|device| device.are_given()).map(DeviceArgs::consent);
     if consent.is_none() && !target::is_block_device(path) {
         return Ok(target::open_directory(path)?.into());
@@ -214,7 +219,7 @@ fn open_real(request: &Request<'_>) -> anyhow::Result<Bench> {
     })
 }
 
-/// What killed runs left: limits are restored, empty groups removed; this run's own files (it is
+/// What other runs do here, and what killed ones left: limits are restored, empty groups removed; this run's own files (it is
 /// being resumed) too; those of other runs are only pointed out.
 pub(crate) fn clear_leftovers(
     directory: &target::Directory,
@@ -228,6 +233,7 @@ pub(crate) fn clear_leftovers(
     }
     memory_limit::remove_leftover_groups();
     files::remove_leftovers(directory, Some(run))?;
+    warnings.extend(files::neighbours(directory, run)?);
     let left: Vec<_> = files::leftovers(directory)?.into_iter().filter(|l| !l.live).collect();
     if left.is_empty() {
         return Ok(warnings);

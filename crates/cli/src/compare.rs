@@ -1,10 +1,8 @@
 //! `ioscape compare`: systems held against a baseline, each known by its record. `live` measures two
 //! targets in alternation and compares those visits.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use ioscape_analysis::compare::{self, System, Versus};
 use ioscape_analysis::model::{Sample, Training};
 use ioscape_analysis::predict::Predictor;
@@ -16,8 +14,8 @@ use ioscape_report::{ComparedSystem, ComparisonPage};
 
 use crate::args::CompareArgs;
 use crate::exit::{Exit, usage};
+use crate::out_file::{self, Existing};
 use crate::report::WIDTH;
-use crate::run::refuse_existing;
 use crate::workload_arg::{self, Asked};
 use crate::{answer, journal, say};
 
@@ -78,15 +76,15 @@ fn refuse_measuring(args: &CompareArgs) -> anyhow::Result<()> {
 /// Writes the page, prints the answer, and gives the exit code.
 fn show(args: &CompareArgs, page: &ComparisonPage<'_>) -> anyhow::Result<Exit> {
     if let Some(out) = &args.out {
-        fs::write(out, ioscape_report::comparison_html(page))
-            .with_context(|| format!("cannot write {}", out.display()))?;
+        let html = ioscape_report::comparison_html(page);
+        out_file::write(out, html.as_bytes(), Existing::Kept, "--out")?;
         say(&format!("comparison  {}", out.display()));
     }
     if args.common.json {
-        answer(&serde_json::to_string_pretty(page.document)?);
+        answer(&serde_json::to_string_pretty(page.document)?)?;
     } else if !args.common.quiet {
-        let color = crate::is_colourful();
-        answer(&ioscape_report::comparison_text(page, WIDTH, color));
+        let color = crate::output::is_colourful();
+        answer(&ioscape_report::comparison_text(page, WIDTH, color))?;
     }
     let is_worse = page.document.systems.iter().any(|system| !system.beyond_tolerance.is_empty());
     Ok(if is_worse { Exit::NotWithin } else { Exit::Fine })
@@ -120,7 +118,7 @@ fn check_out(args: &CompareArgs) -> anyhow::Result<()> {
     };
     match args.records.iter().find(|path| same(path)) {
         Some(record) => Err(usage(format!("{} is a record: name another --out", record.display()))),
-        None => refuse_existing(out),
+        None => out_file::check_new(out, "--out"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `ioscape doctor`: the preflight alone. What would make a measurement of a target misleading, what
 //! to do about it, and what cannot be known.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ioscape_analysis::doctor::judge;
@@ -14,6 +14,7 @@ use ioscape_model::{Code, Severity, Target, Warning};
 
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
+use crate::output::one_line;
 use crate::{answer, bench};
 
 /// What can be typed.
@@ -21,7 +22,7 @@ use crate::{answer, bench};
 pub(crate) struct DoctorArgs {
     /// A directory, a block device, or sim:NAME for a simulated device [default: the current directory]
     #[arg(value_name = "TARGET")]
-    target: Option<String>,
+    target: Option<PathBuf>,
     /// Print one JSON document on stdout and nothing else there
     #[arg(long)]
     json: bool,
@@ -29,13 +30,13 @@ pub(crate) struct DoctorArgs {
 
 /// Looks and says. The exit code is 1 where a doubt is serious.
 pub(crate) fn doctor(args: &DoctorArgs, clock: Clock) -> anyhow::Result<Exit> {
-    let target = args.target.as_deref().unwrap_or(".");
-    if let Some(name) = target.strip_prefix("sim:") {
+    let target = args.target.as_deref().unwrap_or(Path::new("."));
+    if let Some(name) = bench::sim_name(target) {
         bench::sim_spec(name)?;
         return show(args, &simulated(target), &Checkup::default());
     }
     let interrupt = Interrupt::catch()?;
-    let outcome = examine(args, Path::new(target), clock, &interrupt);
+    let outcome = examine(args, target, clock, &interrupt);
     interrupt.settle(outcome)
 }
 
@@ -57,8 +58,9 @@ fn examine(
 }
 
 /// Nothing of this machine touches a simulated device.
-fn simulated(target: &str) -> Facts {
-    let target = Target { path: target.to_owned(), kind: "sim".to_owned(), ..Target::default() };
+fn simulated(target: &Path) -> Facts {
+    let path = target.display().to_string();
+    let target = Target { path, kind: "sim".to_owned(), ..Target::default() };
     Facts { target, ..Facts::default() }
 }
 
@@ -67,9 +69,9 @@ fn show(args: &DoctorArgs, facts: &Facts, checkup: &Checkup) -> anyhow::Result<E
         let mut document = serde_json::to_value(checkup)?;
         document["verdict"] = verdict(checkup).into();
         document["facts"] = serde_json::to_value(facts)?;
-        answer(&serde_json::to_string_pretty(&document)?);
+        answer(&serde_json::to_string_pretty(&document)?)?;
     } else {
-        answer(&text(facts, checkup));
+        answer(&text(facts, checkup))?;
     }
     Ok(if count(checkup, Severity::Serious) > 0 { Exit::NotWithin } else { Exit::Fine })
 }
@@ -126,7 +128,7 @@ fn headline(facts: &Facts) -> String {
         let model = target.device_model.as_deref();
         format!(" on {device}{}", model.map_or(String::new(), |model| format!(" ({model})")))
     });
-    let (path, free_bytes) = (&target.path, show_bytes(target.free_bytes as f64));
+    let (path, free_bytes) = (one_line(&target.path), show_bytes(target.free_bytes as f64));
     match target.kind.as_str() {
         "directory" => format!("{path}: {}{device}, {free_bytes} free", target.filesystem),
         "block_device" => format!("{path}: a block device{device}, {free_bytes}"),

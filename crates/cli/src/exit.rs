@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     NotWithin,
     /// Wrong usage or a refused target.
     Usage,
-    /// The measurement could not be done.
+    /// The measurement could not be done, or what came of it not be written.
     Failed,
     /// Stopped by this signal; what was there is saved, reported and cleaned up.
     Signal(usize),
@@ -51,13 +51,18 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
     }
 }
 
-/// An error and what caused it, in one line. Some errors say their cause themselves: what has been
-/// said is not said again.
+/// An error, what caused it and what to try, in one line. Some errors say their cause themselves:
+/// what has been said is not said again.
 pub(crate) fn line_of(error: &anyhow::Error) -> String {
-    error.chain().skip(1).fold(error.to_string(), |line, cause| {
+    let line = error.chain().skip(1).fold(error.to_string(), |line, cause| {
         let cause = cause.to_string();
-        if line.ends_with(&cause) { line } else { format!("{line}: {cause}") }
-    })
+        if line.contains(&cause) { line } else { format!("{line}: {cause}") }
+    });
+    let of_kernel = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    match of_kernel.and_then(ioscape_engine::error::advice) {
+        Some(advice) if !line.contains(advice) => format!("{line}; {advice}"),
+        _ => line,
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +78,17 @@ mod tests {
         let line = line_of(&anyhow::Error::from(says_it));
         assert_eq!(line, format!("cannot read large: {}", gone()));
         let adds_it = Err::<(), _>(gone()).context("cannot read large").unwrap_err();
+        assert_eq!(line_of(&adds_it), line);
+    }
+
+    #[test]
+    fn a_limit_that_was_reached_is_named_once_with_what_raises_it() {
+        const TOO_MANY_OPEN_FILES: i32 = 24;
+        let reached = || Error::from_raw_os_error(TOO_MANY_OPEN_FILES);
+        let says_it = ioscape_engine::Error::path("open", "record", reached());
+        let line = line_of(&anyhow::Error::from(says_it));
+        assert_eq!(line.matches("ulimit -n").count(), 1, "{line}");
+        let adds_it = Err::<(), _>(reached()).context("cannot open record").unwrap_err();
         assert_eq!(line_of(&adds_it), line);
     }
 }

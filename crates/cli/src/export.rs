@@ -1,10 +1,9 @@
 //! `ioscape export`: a record leaves in formats that others read.
 
-use std::fs::{self, OpenOptions};
-use std::io::{IsTerminal, Write};
+use std::fs;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use ioscape_analysis::estimate;
 use ioscape_model::{Record, Workload};
@@ -12,8 +11,9 @@ use ioscape_report::export;
 
 use crate::args::WorkloadArgs;
 use crate::exit::{Exit, usage};
+use crate::out_file::{self, Existing, refuse_existing};
 use crate::workload_arg::{self, Asked};
-use crate::{journal, say};
+use crate::{journal, output, say};
 
 /// What can be typed.
 #[derive(Debug, Args)]
@@ -110,17 +110,11 @@ fn check(args: &ExportArgs) -> anyhow::Result<()> {
     }
     // Job files may go into a directory that exists.
     match &args.out {
-        Some(out) if !(args.format == ExportFormat::Fio && out.is_dir()) => refuse_existing(out),
+        Some(out) if !(args.format == ExportFormat::Fio && out.is_dir()) => {
+            refuse_existing(out, "--out")
+        }
         _ => Ok(()),
     }
-}
-
-/// Nothing is overwritten.
-fn refuse_existing(path: &Path) -> anyhow::Result<()> {
-    if path.exists() {
-        return Err(usage(format!("{} exists: choose another --out", path.display())));
-    }
-    Ok(())
 }
 
 /// Only the workloads that were asked for; one that was not measured has no figures to export.
@@ -158,20 +152,10 @@ fn parquet(_: &export::Table) -> anyhow::Result<Vec<u8>> {
 
 /// To a file that does not exist yet, or to stdout.
 fn write(out: Option<&Path>, bytes: &[u8]) -> anyhow::Result<()> {
-    let Some(out) = out else {
-        // A reader that has gone away (`| head`) is no error of ours.
-        let _ = std::io::stdout().lock().write_all(bytes);
-        return Ok(());
-    };
-    create(out, bytes)?;
+    let Some(out) = out else { return output::raw(bytes) };
+    out_file::write(out, bytes, Existing::Kept, "--out")?;
     say(&format!("export  {}", out.display()));
     Ok(())
-}
-
-fn create(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let named = |error| usage(format!("cannot write {}: {error}", path.display()));
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(named)?;
-    file.write_all(bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// A job file for one workload, or a directory of them for several.
@@ -199,25 +183,30 @@ fn jobs(args: &ExportArgs, record: &Record, asked: Vec<Asked>) -> anyhow::Result
             several.len()
         ))),
         (several, Some(directory)) => {
-            let files: Vec<PathBuf> = several
-                .iter()
-                .enumerate()
-                .map(|(index, asked)| directory.join(file_name(index, &asked.name)))
-                .collect();
-            if let Some(twice) = files.iter().enumerate().find(|(i, f)| files[..*i].contains(f)) {
-                return Err(usage(format!("{} would be written twice", twice.1.display())));
-            }
-            files.iter().try_for_each(|file| refuse_existing(file))?;
-            fs::create_dir_all(directory).map_err(|error| {
-                usage(format!("cannot make the directory {}: {error}", directory.display()))
-            })?;
-            for (file, asked) in files.iter().zip(several) {
-                create(file, job(asked).as_bytes())?;
-            }
-            say(&format!("export  {} ({} job files)", directory.display(), files.len()));
-            Ok(Exit::Fine)
+            let named = several.iter().enumerate().map(|(index, asked)| {
+                (directory.join(file_name(index, &asked.name)), job(asked).into_bytes())
+            });
+            write_jobs(directory, &named.collect::<Vec<_>>()).map(|()| Exit::Fine)
         }
     }
+}
+
+/// All of them or none.
+fn write_jobs(directory: &Path, files: &[(PathBuf, Vec<u8>)]) -> anyhow::Result<()> {
+    let names: Vec<&PathBuf> = files.iter().map(|(file, _)| file).collect();
+    if let Some(twice) = names.iter().enumerate().find(|(i, f)| names[..*i].contains(f)) {
+        return Err(usage(format!("{} would be written twice", twice.1.display())));
+    }
+    names.iter().try_for_each(|file| refuse_existing(file, "--out"))?;
+    let is_new = !directory.exists();
+    fs::create_dir_all(directory).map_err(|error| out_file::failed(directory, error, "--out"))?;
+    let written = out_file::write_all(files, Existing::Kept, "--out");
+    if written.is_err() && is_new {
+        fs::remove_dir(directory).ok();
+    }
+    written?;
+    say(&format!("export  {} ({} job files)", directory.display(), files.len()));
+    Ok(())
 }
 
 /// A workload's name where it is one, its number otherwise.

@@ -5,12 +5,12 @@ mod record;
 
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
+use ioscape_model::seal;
 
 use crate::exit::{Exit, usage};
-use crate::journal::Journal;
-use crate::run::{command_line, refuse_existing, tool};
+use crate::out_file::{self, Existing};
+use crate::run::{command_line, tool};
 use crate::{say, text_file};
 
 /// More than fio writes for a job of many days.
@@ -41,7 +41,7 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let ImportFrom::Fio = args.from;
     let first = args.files.first().ok_or_else(|| usage("name a file with results"))?;
     let out = args.out.clone().unwrap_or_else(|| first.with_extension("jsonl"));
-    refuse_existing(&out)?;
+    out_file::check_new(&out, "--out")?;
     let mut all = Vec::new();
     for path in &args.files {
         let named = |why: String| usage(format!("{}: {why}", path.display()));
@@ -54,10 +54,8 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
         return Err(usage(format!("{}: nothing can be taken over: {why}", first.display())));
     }
     let lines = record::lines(&all, tool(), command_line());
-    let mut journal = Journal::create(&out)?;
-    for line in &lines {
-        journal.write(line).context("cannot write the record")?;
-    }
+    let sealed = lines.iter().map(seal::sealed).collect::<Result<Vec<_>, _>>()?;
+    out_file::write(&out, &sealed.concat(), Existing::Kept, "--out")?;
     for why in left_out() {
         say(&format!("ioscape: {why}"));
     }

@@ -1,13 +1,21 @@
-//! Ctrl-C and SIGTERM: remembered, looked at between requests, never fatal by themselves.
+//! Ctrl-C and SIGTERM: remembered, looked at between requests, never fatal by themselves. A write
+//! beyond the limit on file sizes is an error like others, not the end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
 use crate::exit::Exit;
+
+/// Has a write beyond the limit on file sizes (`ulimit -f`) fail, where the signal would end the
+/// program before it could clean up.
+pub(crate) fn outlast_file_limits() -> anyhow::Result<()> {
+    // A handler, not to ignore it: programs that are started from here inherit what is ignored.
+    flag::register(SIGXFSZ, Arc::default()).map(drop).context("cannot catch signals")
+}
 
 /// Whether and by what the program was asked to stop.
 #[derive(Clone, Debug, Default)]

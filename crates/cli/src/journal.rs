@@ -1,13 +1,15 @@
 //! The record as it grows: one line at a time, handed to the kernel before the next begins.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use ioscape_model::{Line, Record, seal};
 
 use crate::exit::usage;
+use crate::out_file;
 
 /// `PREFIX-20261120T131618Z`, for what began at 2026-11-20T13:16:18Z.
 pub(crate) fn stamped(prefix: &str, started: &str) -> String {
@@ -29,23 +31,30 @@ fn not_taken(path: &Path) -> PathBuf {
     names.find(|name| !name.exists()).unwrap_or_else(|| path.to_owned())
 }
 
-/// An open record.
+/// An open record. A new one in which nothing measured was written goes away again when it is
+/// dropped, so that whatever ended the command can be tried again under the same name.
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,
     path: PathBuf,
+    worth: Worth,
+}
+
+/// Whether a record is to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Worth {
+    /// It is new, and nothing measured is in it.
+    Nothing,
+    /// It holds a measurement, or was there before.
+    Kept,
 }
 
 impl Journal {
-    /// A new record; an existing file is refused.
-    pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
+    /// A new record; an existing file is refused. `flag` is what names another one.
+    pub(crate) fn create(path: &Path, flag: &str) -> anyhow::Result<Self> {
         match OpenOptions::new().append(true).create_new(true).open(path) {
-            Ok(file) => Ok(Self { file, path: path.to_owned() }),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(usage(format!(
-                "{} exists: choose another --out, or go on with it by --resume",
-                path.display()
-            ))),
-            Err(error) => Err(usage(format!("cannot create {}: {error}", path.display()))),
+            Ok(file) => Ok(Self { file, path: path.to_owned(), worth: Worth::Nothing }),
+            Err(error) => Err(out_file::failed(path, error, flag)),
         }
     }
 
@@ -54,7 +63,7 @@ impl Journal {
         let failed = || format!("cannot go on with {}", path.display());
         let file = OpenOptions::new().append(true).open(path).with_context(failed)?;
         file.set_len(record.valid_bytes).with_context(failed)?;
-        Ok(Self { file, path: path.to_owned() })
+        Ok(Self { file, path: path.to_owned(), worth: Worth::Kept })
     }
 
     /// Where it is.
@@ -62,23 +71,84 @@ impl Journal {
         &self.path
     }
 
+    /// Whether it stays when it is dropped.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.worth == Worth::Kept
+    }
+
     /// Appends a line.
     pub(crate) fn write(&mut self, line: &Line) -> io::Result<()> {
-        self.file.write_all(&seal::sealed(line)?)
+        self.file.write_all(&seal::sealed(line)?)?;
+        match line {
+            Line::Point(_) | Line::Trial(_) => self.worth = Worth::Kept,
+            // Some filesystems find out only now that there was no room.
+            Line::End(_) => self.file.sync_all()?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Appends a line, or says which record it was that could not be written.
+    pub(crate) fn put(&mut self, line: &Line) -> anyhow::Result<()> {
+        let written = self.write(line);
+        written.with_context(|| format!("cannot write the record {}", self.path.display()))
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        let is_at = |path: &Path| {
+            let (ours, there) = (self.file.metadata().ok()?, fs::metadata(path).ok()?);
+            Some((ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+        };
+        if self.worth == Worth::Nothing && is_at(&self.path) == Some(true) {
+            fs::remove_file(&self.path).ok();
+        }
     }
 }
 
 /// Opens a record for reading.
 pub(crate) fn open(path: &Path) -> anyhow::Result<Record> {
-    let file = File::open(path)
-        .map_err(|error| usage(format!("cannot open {}: {error}", path.display())))?;
+    let file = File::open(path).map_err(|error| cannot_open(path, error))?;
     Record::read(BufReader::new(file))
         .map_err(|error| usage(format!("{}: {error}", path.display())))
+}
+
+/// A path that leads to no record is wrong usage; what else can be wrong is not.
+fn cannot_open(path: &Path, error: io::Error) -> anyhow::Error {
+    let shown = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            usage(format!("cannot open {shown}: {error}"))
+        }
+        io::ErrorKind::PermissionDenied => {
+            usage(format!("cannot open {shown}: {error}; name a record that this user may read"))
+        }
+        _ => anyhow::Error::from(error).context(format!("cannot open {shown}")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_record_without_a_measurement_goes_away_and_others_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("r.jsonl");
+        drop(Journal::create(&path, "--out").unwrap());
+        assert!(!path.exists());
+        let mut journal = Journal::create(&path, "--out").unwrap();
+        journal.worth = Worth::Kept;
+        drop(journal);
+        assert!(path.exists());
+        fs::remove_file(&path).unwrap();
+        let journal = Journal::create(&path, "--out").unwrap();
+        fs::rename(&path, directory.path().join("moved")).unwrap();
+        fs::write(&path, "somebody else's").unwrap();
+        drop(journal);
+        assert_eq!(fs::read(&path).unwrap(), b"somebody else's");
+    }
 
     #[test]
     fn the_default_record_is_named_after_the_time() {

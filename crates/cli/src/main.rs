@@ -14,6 +14,8 @@ mod interrupt;
 mod journal;
 mod manual;
 mod measure;
+mod out_file;
+mod output;
 mod predict;
 mod progress;
 mod report;
@@ -31,10 +33,23 @@ use ioscape_engine::Clock;
 
 use args::{Cli, Command};
 use exit::Exit;
+use output::{answer, say};
 
 fn main() -> ExitCode {
     let clock = Clock::start();
-    let outcome = match Cli::parse().command {
+    let outcome = interrupt::outlast_file_limits().and_then(|()| match Cli::try_parse() {
+        Ok(typed) => run_command(typed.command, clock),
+        Err(error) => answered_by_flags(&error),
+    });
+    let exit = outcome.unwrap_or_else(|error| {
+        say(&format!("ioscape: {}", exit::line_of(&error)));
+        exit::code_of(&error)
+    });
+    exit.into()
+}
+
+fn run_command(command: Command, clock: Clock) -> anyhow::Result<Exit> {
+    match command {
         Command::Run(args) => run::run(&args, clock),
         Command::Measure(args) => measure::measure(&args, clock),
         Command::Predict(args) => predict::predict(&args),
@@ -47,35 +62,18 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::doctor(&args, clock),
         Command::Clean(args) => clean::clean(&args),
         Command::Man(args) => manual::man(&args),
-        Command::Completions(args) => Ok(manual::completions(&args)),
-    };
-    let exit = outcome.unwrap_or_else(|error| {
-        say(&format!("ioscape: {}", exit::line_of(&error)));
-        exit::code_of(&error)
-    });
-    exit.into()
+        Command::Completions(args) => manual::completions(&args),
+    }
 }
 
-/// A line for people: never on stdout, which belongs to answers.
-#[expect(clippy::print_stderr, reason = "messages go to stderr, and this is where they leave")]
-fn say(line: &str) {
-    eprintln!("{line}");
-}
-
-/// An answer: text or a JSON document.
-fn answer(text: &str) {
-    use std::io::Write;
-    let mut stdout = std::io::stdout().lock();
-    // A reader that has gone away (`| head`) is no error of ours.
-    let _ = writeln!(stdout, "{}", text.trim_end());
-}
-
-/// Whether an answer may have colours.
-fn is_colourful() -> bool {
-    use std::io::IsTerminal;
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let plain = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    std::io::stdout().is_terminal() && !refused && !plain
+/// What the flags alone answer: help, the version, or that they cannot be.
+fn answered_by_flags(error: &clap::Error) -> anyhow::Result<Exit> {
+    if error.use_stderr() {
+        output::complain(&error.render());
+        return Ok(Exit::Usage);
+    }
+    output::answer(&output::styled(&error.render(), &std::io::stdout()))?;
+    Ok(Exit::Fine)
 }
 
 /// Exit for a run that ended by itself or by a signal.

@@ -2,7 +2,6 @@
 //! declaration of the flags in `args`, by the program that has them. So they cannot be stale, and
 //! whoever packages it, or installs it with cargo, needs no other file.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
@@ -11,7 +10,8 @@ use clap_mangen::Man;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::exit::{Exit, usage};
-use crate::{answer, say};
+use crate::out_file::{self, Existing};
+use crate::{output, say};
 
 /// Prints a manual page, or writes all of them.
 pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {
@@ -25,16 +25,16 @@ pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {
         let asked = args.command.as_deref().unwrap_or_default();
         return Err(usage(format!("no command is called {asked}: there are {}", named.join(", "))));
     };
-    answer(&page(command)?);
+    output::raw(&page(command)?)?;
     Ok(Exit::Fine)
 }
 
 /// Prints completions.
-pub(crate) fn completions(args: &CompletionsArgs) -> Exit {
+pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "ioscape", &mut text);
-    answer(&String::from_utf8_lossy(&text));
-    Exit::Fine
+    output::raw(&text)?;
+    Ok(Exit::Fine)
 }
 
 /// The tool, then its commands, each with the name of its page: `ioscape-run`.
@@ -49,13 +49,13 @@ fn is_named(command: &Command, asked: Option<&str>) -> bool {
     command.get_name() == asked.unwrap_or("ioscape")
 }
 
-fn page(command: &Command) -> anyhow::Result<String> {
+fn page(command: &Command) -> anyhow::Result<Vec<u8>> {
     let mut page = Vec::new();
     let man = Man::new(command.clone())
         .source(concat!("ioscape ", env!("CARGO_PKG_VERSION")))
         .manual("ioscape");
     man.render(&mut page).context("cannot make the manual page")?;
-    Ok(String::from_utf8_lossy(&page).into_owned())
+    Ok(page)
 }
 
 fn write_all(directory: &Path) -> anyhow::Result<Exit> {
@@ -65,11 +65,13 @@ fn write_all(directory: &Path) -> anyhow::Result<Exit> {
             directory.display()
         )));
     }
-    for command in commands() {
-        let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
-        let file = directory.join(format!("{name}.1"));
-        fs::write(&file, page(&command)?)
-            .with_context(|| format!("cannot write {}", file.display()))?;
+    let named = |command: &Command| {
+        let name = command.get_display_name().unwrap_or(command.get_name());
+        Ok((directory.join(format!("{name}.1")), page(command)?))
+    };
+    let pages = commands().iter().map(named).collect::<anyhow::Result<Vec<_>>>()?;
+    out_file::write_all(&pages, Existing::Replaced, "--out")?;
+    for (file, _) in &pages {
         say(&format!("page  {}", file.display()));
     }
     Ok(Exit::Fine)

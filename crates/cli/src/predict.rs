@@ -2,10 +2,6 @@
 
 mod page;
 
-use std::fs::OpenOptions;
-use std::io::Write;
-
-use anyhow::Context;
 use ioscape_analysis::model::Training;
 use ioscape_analysis::predict::{Caches, Predictor};
 use ioscape_model::units::parse_size;
@@ -13,7 +9,7 @@ use ioscape_model::{Prediction, Predictions};
 
 use crate::args::PredictArgs;
 use crate::exit::{Exit, usage};
-use crate::run::refuse_existing;
+use crate::out_file::{self, Existing};
 use crate::workload_arg::{self, Asked};
 use crate::{answer, journal};
 
@@ -33,7 +29,7 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
         )));
     }
     if let Some(out) = &args.out {
-        refuse_existing(out)?;
+        out_file::check_new(out, "--out")?;
     }
     let record = journal::open(&args.record)?;
     let named = |error: String| usage(format!("{}: {error}", args.record.display()));
@@ -51,15 +47,12 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
     };
     let json = serde_json::to_string_pretty(&document)?;
     if let Some(out) = &args.out {
-        let failed = || format!("cannot write {}", out.display());
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).open(out).with_context(failed)?;
-        writeln!(file, "{json}").with_context(failed)?;
+        out_file::write(out, format!("{json}\n").as_bytes(), Existing::Kept, "--out")?;
     }
     if args.json {
-        answer(&json);
+        answer(&json)?;
     } else {
-        answer(&page::page(&record, &changed, &document, &predictor.sentences()));
+        answer(&page::page(&record, &changed, &document, &predictor.sentences()))?;
     }
     Ok(Exit::Fine)
 }

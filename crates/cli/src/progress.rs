@@ -102,7 +102,7 @@ impl Progress {
     fn draw(&self, message: &str) {
         let Some(bar) = &self.bar else { return };
         let since_s = bar.elapsed().as_secs_f64() - self.bar_s;
-        let (share, left_s) = course(self.until, self.points, self.elapsed_s + since_s);
+        let (share, left_s) = course(self.until, self.points, self.elapsed_s, since_s);
         bar.set_position((share * STEPS as f64) as u64);
         bar.set_prefix(head(share, left_s, self.points, self.why));
         bar.set_message(message.to_owned());
@@ -117,11 +117,13 @@ impl Drop for Progress {
     }
 }
 
-/// The share that is done, and the seconds that are left, where that is known. Visits are expected
-/// to take what those so far took; a forecast weighs like one of them.
-fn course(until: Until, points: usize, elapsed_s: f64) -> (f64, Option<f64>) {
+/// The share that is done, and the seconds that are left, where that is known: after so many visits
+/// that took `elapsed_s`, `since_s` into the next one. Visits are expected to take what those so far
+/// took; a forecast weighs like one of them.
+fn course(until: Until, points: usize, elapsed_s: f64, since_s: f64) -> (f64, Option<f64>) {
     match until {
         Until::Seconds(budget_s) => {
+            let elapsed_s = elapsed_s + since_s;
             ((elapsed_s / budget_s).clamp(0.0, 1.0), Some((budget_s - elapsed_s).max(0.0)))
         }
         Until::Visits { count, forecast_s } => {
@@ -129,11 +131,15 @@ fn course(until: Until, points: usize, elapsed_s: f64) -> (f64, Option<f64>) {
             let foreseen = usize::from(forecast_s > 0.0);
             let known_s = elapsed_s + forecast_s / count as f64;
             let left = count.saturating_sub(points) as f64;
-            let left_s = match points + foreseen {
+            let visit_s = match points + foreseen {
                 0 => None,
-                visits => Some(left * known_s / visits as f64),
+                visits => Some(known_s / visits as f64),
             };
-            ((points as f64 / count as f64).clamp(0.0, 1.0), left_s)
+            let visit_s = visit_s.filter(|visit_s| *visit_s > 0.0);
+            // Nobody knows when the visit under way ends: it moves on, but is never done before.
+            let begun = visit_s.map_or(0.0, |visit_s| 1.0 - (-since_s / visit_s).exp());
+            let share = (points as f64 + begun) / count as f64;
+            (share.clamp(0.0, 1.0), visit_s.map(|visit_s| (left - begun).max(0.0) * visit_s))
         }
     }
 }
@@ -206,21 +212,31 @@ mod tests {
 
     #[test]
     fn a_budget_says_what_is_left_of_it() {
-        assert_eq!(course(Until::Seconds(600.0), 40, 150.0), (0.25, Some(450.0)));
-        assert_eq!(course(Until::Seconds(600.0), 40, 700.0), (1.0, Some(0.0)));
+        assert_eq!(course(Until::Seconds(600.0), 40, 149.0, 1.0), (0.25, Some(450.0)));
+        assert_eq!(course(Until::Seconds(600.0), 40, 700.0, 0.0), (1.0, Some(0.0)));
     }
 
     #[test]
     fn visits_take_what_those_before_took() {
         let until = Until::Visits { count: 200, forecast_s: 400.0 };
-        assert_eq!(course(until, 0, 0.0), (0.0, Some(400.0)));
+        assert_eq!(course(until, 0, 0.0, 0.0), (0.0, Some(400.0)));
         // 100 visits took 10 s each, where 2 s had been expected.
-        let (share, left_s) = course(until, 100, 1000.0);
+        let (share, left_s) = course(until, 100, 1000.0, 0.0);
         assert!((share - 0.5).abs() < 1e-9 && (left_s.unwrap() - 992.0).abs() < 1.0, "{left_s:?}");
-        assert_eq!(course(until, 200, 2000.0), (1.0, Some(0.0)));
+        assert_eq!(course(until, 200, 2000.0, 0.0), (1.0, Some(0.0)));
         let unforeseen = Until::Visits { count: 3, forecast_s: 0.0 };
-        assert_eq!(course(unforeseen, 0, 1.0), (0.0, None));
-        assert_eq!(course(unforeseen, 2, 8.0).1, Some(4.0));
+        assert_eq!(course(unforeseen, 0, 0.0, 1.0), (0.0, None));
+        assert_eq!(course(unforeseen, 2, 8.0, 0.0).1, Some(4.0));
+    }
+
+    #[test]
+    fn a_visit_under_way_counts_and_is_never_done_before_its_end() {
+        let until = Until::Visits { count: 3, forecast_s: 15.0 };
+        let share = |since_s| course(until, 0, 0.0, since_s).0;
+        assert!(share(0.0) < share(1.0) && share(1.0) < share(30.0), "{}", share(1.0));
+        assert!(share(1.0) > 0.05 && share(30.0) < 1.0 / 3.0, "{}", share(30.0));
+        let (_, left_s) = course(until, 2, 10.0, 100.0);
+        assert!(left_s.unwrap() < 1.0, "{left_s:?}");
     }
 
     #[test]

@@ -4,20 +4,22 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use ioscape_analysis::model::Training;
 use ioscape_analysis::predict::Predictor;
 use ioscape_model::{Method, Record, Workload};
-use ioscape_report::{Answers, PagePredictor, ReportPage, ValidationPage};
+use ioscape_report::{Answers, PagePredictor, ReportPage, ValidationPage, page_mark};
 
 use crate::args::{FormatArg, ReportArgs};
 use crate::exit::{Exit, usage};
+use crate::out_file::{self, Existing};
 use crate::{answer, compare, journal, say, validate};
 
 /// How every page begins, how its title ends, and within which part of it that stands.
 const PAGE_BEGIN: &str = "<!doctype html>";
 const TITLE_END: &str = " · ioscape</title>";
 const HEAD_BYTES: u64 = 1 << 20;
+/// What names the page of commands that measure.
+const REPORT: &str = "--report";
 /// Columns of the summary.
 pub(crate) const WIDTH: usize = 80;
 
@@ -26,8 +28,8 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     let subject = Subject::open(&args.records)?;
     let out = match (args.format, &args.out) {
         (FormatArg::Text, None) => {
-            let color = crate::is_colourful();
-            answer(&subject.text(color)?);
+            let color = crate::output::is_colourful();
+            answer(&subject.text(color)?)?;
             return Ok(Exit::Fine);
         }
         (_, Some(out)) => out.clone(),
@@ -36,20 +38,17 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     if args.records.contains(&out) {
         return Err(usage(format!("{} is the record: name another --out", out.display())));
     }
-    let is_ours = args.format == FormatArg::Html && is_page(&out);
-    if out.is_file() && !is_ours {
-        let shown = out.display();
-        let text = match args.format {
-            FormatArg::Html => format!("{shown} exists and is no page of an earlier report"),
-            FormatArg::Text => format!("{shown} exists"),
-        };
-        return Err(usage(format!("{text}: name another --out")));
-    }
+    let existing = match (args.format, standing(&out, &subject.mark())) {
+        (_, Standing::Free) => Existing::Kept,
+        (FormatArg::Html, Standing::Ours) => Existing::Replaced,
+        (FormatArg::Html, standing) => return Err(refusal(&out, standing, "--out")),
+        (FormatArg::Text, _) => return Err(refusal(&out, Standing::Ours, "--out")),
+    };
     let text = match args.format {
         FormatArg::Html => subject.page()?,
         FormatArg::Text => subject.text(false)?,
     };
-    fs::write(&out, text).with_context(|| format!("cannot write {}", out.display()))?;
+    out_file::write(&out, text.as_bytes(), existing, "--out")?;
     say(&format!("report  {}", out.display()));
     Ok(Exit::Fine)
 }
@@ -58,8 +57,8 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
 enum Subject<'a> {
     /// One system, with a validation where there was one.
     One { path: &'a Path, record: Box<Record>, trial: Option<Box<Record>> },
-    /// Several, the first one the baseline.
-    Several(Vec<PathBuf>),
+    /// Several, the first one the baseline; what their page is known by.
+    Several { paths: Vec<PathBuf>, mark: String },
 }
 
 impl<'a> Subject<'a> {
@@ -89,7 +88,10 @@ impl<'a> Subject<'a> {
                 }
                 Ok(Self::One { path, record, trial: Some(trial) })
             }
-            (2.., 0) => Ok(Self::Several(paths.to_vec())),
+            (2.., 0) => {
+                let mark = page_mark(maps.iter().map(|(_, record)| &**record));
+                Ok(Self::Several { paths: paths.to_vec(), mark })
+            }
             _ => Err(usage(
                 "name one record, with one validation of it or none, or several records and no \
                  validation",
@@ -101,7 +103,7 @@ impl<'a> Subject<'a> {
     fn page_path(&self) -> PathBuf {
         match self {
             Self::One { path, .. } => path.with_extension("html"),
-            Self::Several(paths) => {
+            Self::Several { paths, .. } => {
                 let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_owned();
                 let mut name = stem(&paths[0]);
                 for path in &paths[1..] {
@@ -114,13 +116,23 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// What its page is known by.
+    fn mark(&self) -> String {
+        match self {
+            Self::One { record, .. } => page_mark([&**record]),
+            Self::Several { mark, .. } => mark.clone(),
+        }
+    }
+
     fn page(&self) -> anyhow::Result<String> {
         match self {
             Self::One { path, record, trial } => {
                 let models = Predictor::fit(Training::of(record)).ok();
                 page(path, record, models.as_ref(), trial.as_deref())
             }
-            Self::Several(paths) => compare::rendered(paths, &ioscape_report::comparison_html),
+            Self::Several { paths, .. } => {
+                compare::rendered(paths, &ioscape_report::comparison_html)
+            }
         }
     }
 
@@ -135,7 +147,7 @@ impl<'a> Subject<'a> {
                     ValidationPage { record, trial, validation: &validation, single_points: &[] };
                 Ok(text + "\n" + &ioscape_report::validation_text(&page, WIDTH, color))
             }
-            Self::Several(paths) => compare::rendered(paths, &|page| {
+            Self::Several { paths, .. } => compare::rendered(paths, &|page| {
                 ioscape_report::comparison_text(page, WIDTH, color)
             }),
         }
@@ -165,26 +177,44 @@ pub(crate) fn page(
     Ok(ioscape_report::html(&page))
 }
 
-/// Whether a file is a page of ours, which may be written anew, or empty, as a run that was killed
-/// may leave one. A pipe is neither, and would be waited for.
-fn is_page(path: &Path) -> bool {
-    if !path.is_file() {
-        return false;
-    }
-    let Ok(file) = fs::File::open(path) else { return false };
-    let mut head = Vec::new();
-    let read = file.take(HEAD_BYTES).read_to_end(&mut head);
-    let head = String::from_utf8_lossy(&head);
-    read.is_ok() && (head.is_empty() || head.starts_with(PAGE_BEGIN) && head.contains(TITLE_END))
+/// What stands where a page is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Nothing, or no file: a pipe is not read, it would be waited for.
+    Free,
+    /// A page of the same records, which may be written anew, or an empty file.
+    Ours,
+    /// A page of other records.
+    OfOthers,
+    /// Something else, or what cannot be read.
+    Foreign,
 }
 
-/// What becomes of a report that exists already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Earlier {
-    /// It may be anybody's: another one is refused.
-    Kept,
-    /// It is of the record that is gone on with, if it is a page of ours.
-    Replaced,
+/// What stands there, by the mark that the page of these records has.
+fn standing(path: &Path, mark: &str) -> Standing {
+    if !path.is_file() {
+        return Standing::Free;
+    }
+    let mut head = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    let head = String::from_utf8_lossy(&head);
+    match read {
+        Err(_) => Standing::Foreign,
+        Ok(_) if head.is_empty() => Standing::Ours,
+        Ok(_) if !(head.starts_with(PAGE_BEGIN) && head.contains(TITLE_END)) => Standing::Foreign,
+        Ok(_) if head.contains(mark) => Standing::Ours,
+        Ok(_) => Standing::OfOthers,
+    }
+}
+
+/// Why what stands there is not replaced; a page of the same records only where none may be.
+fn refusal(path: &Path, standing: Standing, flag: &str) -> anyhow::Error {
+    let what = match standing {
+        Standing::Free | Standing::Ours => "",
+        Standing::OfOthers => " and is the page of another record",
+        Standing::Foreign => " and is no page of an earlier report",
+    };
+    usage(format!("{} exists{what}: name another {flag}", path.display()))
 }
 
 /// Where the report of a record goes; none where `none` was asked for.
@@ -197,8 +227,12 @@ pub(crate) fn path(asked: Option<&Path>, record: &Path) -> Option<PathBuf> {
 }
 
 /// Before ten minutes are spent: the report must not land on the record, on a file that is not
-/// ours to replace, or nowhere.
-pub(crate) fn check(asked: Option<&Path>, record: &Path, earlier: Earlier) -> anyhow::Result<()> {
+/// ours to replace, or nowhere. Of a run that is gone on with, an earlier page may be there.
+pub(crate) fn check(
+    asked: Option<&Path>,
+    record: &Path,
+    resumed: Option<&Record>,
+) -> anyhow::Result<()> {
     let Some(report) = path(asked, record) else { return Ok(()) };
     if report == record {
         return Err(usage(format!(
@@ -206,13 +240,22 @@ pub(crate) fn check(asked: Option<&Path>, record: &Path, earlier: Earlier) -> an
             report.display()
         )));
     }
-    let may_be_replaced = earlier == Earlier::Replaced && is_page(&report);
-    if report.exists() && !may_be_replaced {
-        return Err(usage(format!("{} exists: choose another --report", report.display())));
+    existing(&report, resumed)?;
+    out_file::check(&report, REPORT)
+}
+
+/// Writes the page of a record that was measured by this command.
+pub(crate) fn write(path: &Path, page: &str, resumed: Option<&Record>) -> anyhow::Result<()> {
+    out_file::write(path, page.as_bytes(), existing(path, resumed)?, REPORT)
+}
+
+fn existing(report: &Path, resumed: Option<&Record>) -> anyhow::Result<Existing> {
+    let refused = |standing| Err(refusal(report, standing, REPORT));
+    match resumed.map(|record| standing(report, &page_mark([record]))) {
+        Some(Standing::Ours) => Ok(Existing::Replaced),
+        Some(Standing::Free) => Ok(Existing::Kept),
+        Some(standing) => refused(standing),
+        None if report.is_file() => refused(Standing::Ours),
+        None => Ok(Existing::Kept),
     }
-    let parent = report.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if parent.is_some_and(|parent| !parent.is_dir()) {
-        return Err(usage(format!("{}: there is no such directory", report.display())));
-    }
-    Ok(())
 }

@@ -15,6 +15,8 @@ use crate::journal;
 /// A run to go on with.
 pub(crate) struct Resumption {
     pub(crate) path: PathBuf,
+    /// As it is opened: a record holds a name that is no text only as it is shown.
+    pub(crate) target: PathBuf,
     pub(crate) record: Record,
     pub(crate) header: Header,
     pub(crate) run: RunId,
@@ -50,15 +52,21 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
     }
     let given =
         args.target.as_deref().map(|t| std::fs::canonicalize(t).unwrap_or_else(|_| t.into()));
-    if given.is_some_and(|given| given != Path::new(&header.target.path)) {
+    if given.as_ref().is_some_and(|given| given.to_string_lossy() != header.target.path) {
         return Err(usage(format!("{shown} is about {}: leave TARGET out", header.target.path)));
     }
+    if given.is_none() && header.target.path.contains(char::REPLACEMENT_CHARACTER) {
+        return Err(usage(format!(
+            "{shown} is about a directory whose name is no text, and does not hold it: name TARGET \
+             too"
+        )));
+    }
+    let target = given.unwrap_or_else(|| PathBuf::from(&header.target.path));
     let Some(run) = RunId::parse(&header.run_id) else {
         return Err(usage(format!("{shown} names no run that could be gone on with")));
     };
     let elapsed_s = elapsed_s(&record);
-    let recorded_s = record.resumed.iter().rev().find_map(|resumed| resumed.budget_s);
-    let recorded_s = recorded_s.unwrap_or(header.budget_s);
+    let recorded_s = record.budget_s();
     let budget_s = if budget_was_typed() { args.budget } else { recorded_s };
     let ended = record.end.as_ref().map(|end| end.reason);
     let used_up = matches!(ended, Some(EndReason::Budget)) && budget_s <= recorded_s;
@@ -81,7 +89,8 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
         pin: bench::is_pinned(&header.host),
         ..args.common.clone()
     };
-    Ok(Resumption { path: path.to_owned(), record, header, run, common, earlier, budget_s })
+    let path = path.to_owned();
+    Ok(Resumption { path, target, record, header, run, common, earlier, budget_s })
 }
 
 impl Resumption {

@@ -1,9 +1,7 @@
 //! `ioscape run`: the main job.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use ioscape_analysis::predict::Predictor;
 use ioscape_engine::{Clock, EngineKind, RunId};
 use ioscape_experiment::explore::{self, Earlier, Outcome, explore};
@@ -23,6 +21,7 @@ use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
+use crate::out_file;
 use crate::progress::{Progress, Until};
 use crate::report;
 use crate::resume;
@@ -44,12 +43,12 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> anyhow::Result<Exit> {
 fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let run = RunId::random()?;
     let seed = args.common.seed.unwrap_or_else(drawn_seed);
-    let target = args.target.as_deref().unwrap_or(".");
+    let target = args.target.as_deref().unwrap_or(Path::new("."));
     let usual = || journal::default_record("ioscape", &now_text());
     let out = args.out.clone().unwrap_or_else(usual);
     if !args.dry_run {
-        refuse_existing(&out)?;
-        report::check(args.report.as_deref(), &out, report::Earlier::Kept)?;
+        refuse_record(&out)?;
+        report::check(args.report.as_deref(), &out, None)?;
     }
     let probe_max_bytes = args.max_written.unwrap_or(u64::MAX) / 8;
     let request = Request {
@@ -69,23 +68,24 @@ fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<
     let header = header(args, &bench, &run, seed);
     if header.ranges.unique_bytes.max < UNIQUE_BYTES_LEAST {
         return Err(usage(format!(
-            "{target}: only {} of test data fit (half of the free space, a quarter of \
+            "{}: only {} of test data fit (half of the free space, a quarter of \
              --max-written, and --unique-max bound it); {} are needed",
+            target.display(),
             show_bytes(header.ranges.unique_bytes.max as f64),
             show_bytes(UNIQUE_BYTES_LEAST as f64)
         )));
     }
     let rows = forecast_rows(&header);
     if args.dry_run {
-        return Ok(print_plan(args, &header, &rows));
+        return print_plan(args, &header, &rows);
     }
     if !args.common.quiet {
         announce(&header);
     }
-    let mut journal = Journal::create(&out)?;
-    journal.write(&Line::Header(header.clone())).context("cannot write the record")?;
+    let mut journal = Journal::create(&out, "--out")?;
+    journal.put(&Line::Header(header.clone()))?;
     for warning in &bench.warnings {
-        journal.write(&Line::Warning(warning.clone())).context("cannot write the record")?;
+        journal.put(&Line::Warning(warning.clone()))?;
     }
     let earlier = Earlier { warnings: bench.warnings.clone(), ..Earlier::default() };
     let course = Course { header: &header, budget_s: header.budget_s, earlier, interrupt };
@@ -111,10 +111,10 @@ struct Course<'a> {
 
 fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let resumption = resume::open(path, args)?;
-    report::check(args.report.as_deref(), path, report::Earlier::Replaced)?;
+    report::check(args.report.as_deref(), path, Some(&resumption.record))?;
     let header = &resumption.header;
     let request = Request {
-        target: &header.target.path,
+        target: &resumption.target,
         run: &resumption.run,
         engine: EngineKind::Auto,
         verify: false,
@@ -130,7 +130,7 @@ fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> an
     bench.refuse_read_only()?;
     let mut journal = Journal::go_on(&resumption.path, &resumption.record)?;
     let resumed = Line::Resumed(resumption.line(now_text(), command_line()));
-    journal.write(&resumed).context("cannot write the record")?;
+    journal.put(&resumed)?;
     if !args.common.quiet {
         say(&format!(
             "going on with {}: {} points, {} of {} used",
@@ -170,30 +170,61 @@ fn make(
     drop(bench); // test files and limits go before anything is said
     let record = journal.path().to_owned();
     let outcome = outcome.map_err(|error| {
+        if !journal.is_kept() {
+            return anyhow::Error::from(error);
+        }
         anyhow::anyhow!(
             "{error}; what was written is kept, go on with `ioscape run --resume {}` once there is \
              room",
             record.display()
         )
     })?;
+    refuse_nothing(&outcome, course.budget_s)?;
     let Outcome { end, failure, models } = outcome;
     Ok(Done { record, reason: end.reason, failure, models })
 }
 
+/// A run without a single visit has nothing to say.
+///
+/// # Errors
+/// Why there was none, and what to try.
+pub(crate) fn refuse_nothing(outcome: &Outcome, budget_s: f64) -> anyhow::Result<()> {
+    if outcome.end.points > 0 {
+        return Ok(());
+    }
+    let why = match (outcome.end.reason, &outcome.failure) {
+        (EndReason::Interrupted, _) => return Err(ioscape_engine::Error::Interrupted.into()),
+        (_, Some(failure)) => failure.clone(),
+        (EndReason::Written, None) => {
+            "one visit may write more than --max-written allows; raise it".to_owned()
+        }
+        (_, None) => format!(
+            "opening the target and a first visit take longer than the budget of {}; give a \
+             longer --budget, 1m or more",
+            show_seconds(budget_s)
+        ),
+    };
+    Err(anyhow::anyhow!("nothing was measured: {why}"))
+}
+
 fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<Exit> {
     let record = journal::open(&done.record)?;
-    let report = write_report(args, &done, &record)?;
+    // Ten minutes' worth is told even where its page could not be written.
+    let written = write_report(args, &done, &record);
+    let report = written.as_ref().ok().and_then(Option::as_ref);
     if args.common.json {
-        answer(&summary_json(&done.record, report.as_deref(), &record)?);
+        answer(&summary_json(&done.record, report.map(PathBuf::as_path), &record)?)?;
     } else if !args.common.quiet {
-        let color = crate::is_colourful();
+        let color = crate::output::is_colourful();
         let file = done.record.to_string_lossy();
-        answer(&ioscape_report::text(&record, &file, crate::report::WIDTH, color));
+        let told = answer(&ioscape_report::text(&record, &file, crate::report::WIDTH, color));
         say(&format!("record  {}", done.record.display()));
-        if let Some(report) = &report {
+        if let Some(report) = report {
             say(&format!("report  {}", report.display()));
         }
+        told?;
     }
+    written?;
     if let Some(failure) = done.failure {
         say(&format!(
             "ioscape: the run ended early: {failure}; what was measured is kept, go on with \
@@ -211,8 +242,8 @@ fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<E
 fn write_report(args: &RunArgs, done: &Done, record: &Record) -> anyhow::Result<Option<PathBuf>> {
     let path = &done.record;
     let Some(report) = report::path(args.report.as_deref(), path) else { return Ok(None) };
-    fs::write(&report, report::page(path, record, done.models.as_ref(), None)?)
-        .with_context(|| format!("cannot write the report {}", report.display()))?;
+    let page = report::page(path, record, done.models.as_ref(), None)?;
+    report::write(&report, &page, args.resume.is_some().then_some(record))?;
     Ok(Some(report))
 }
 
@@ -225,6 +256,7 @@ fn summary_json(path: &Path, report: Option<&Path>, record: &Record) -> anyhow::
         "findings": record.findings,
         "warnings": record.warnings,
         "elapsed_s": record.end.as_ref().map(|end| end.elapsed_s),
+        "reason": record.end.as_ref().map(|end| end.reason),
     });
     Ok(serde_json::to_string_pretty(&value)?)
 }
@@ -251,6 +283,9 @@ fn header(args: &RunArgs, bench: &Bench, run: &RunId, seed: u64) -> Header {
         }
     };
     let mut ranges = bench.sim_ranges.unwrap_or_else(on_directory);
+    let unique = &mut ranges.unique_bytes;
+    unique.max = unique.max.min(args.unique_max.unwrap_or(u64::MAX));
+    unique.min = unique.min.min(unique.max);
     ranges.access = access;
     if method != Method::Blend {
         (ranges.depth, ranges.fsync_every) = (Range::one(), Range::none());
@@ -312,11 +347,11 @@ fn method(method: MethodArg) -> Method {
     }
 }
 
-fn print_plan(args: &RunArgs, header: &Header, rows: &[ForecastRow]) -> Exit {
+fn print_plan(args: &RunArgs, header: &Header, rows: &[ForecastRow]) -> anyhow::Result<Exit> {
     if args.common.json {
         let value = serde_json::json!({ "target": header.target.path, "ranges": header.ranges, "plans": rows });
-        answer(&value.to_string());
-        return Exit::Fine;
+        answer(&value.to_string())?;
+        return Ok(Exit::Fine);
     }
     let mut lines = vec![format!(
         "{}: unique_bytes {} to {}, size_mean {} to {}, process_num {} to {}",
@@ -339,8 +374,8 @@ fn print_plan(args: &RunArgs, header: &Header, rows: &[ForecastRow]) -> Exit {
             row.note
         ));
     }
-    answer(&lines.join("\n"));
-    Exit::Fine
+    answer(&lines.join("\n"))?;
+    Ok(Exit::Fine)
 }
 
 fn announce(header: &Header) {
@@ -362,15 +397,15 @@ fn announce(header: &Header) {
     }
 }
 
-/// A record is never overwritten.
-pub(crate) fn refuse_existing(path: &Path) -> anyhow::Result<()> {
-    if path.exists() {
+/// A record is never overwritten. One of a run may be gone on with.
+fn refuse_record(path: &Path) -> anyhow::Result<()> {
+    if out_file::is_taken(path) {
         return Err(usage(format!(
             "{} exists: choose another --out, or go on with a run by `ioscape run --resume`",
             path.display()
         )));
     }
-    Ok(())
+    out_file::check(path, "--out")
 }
 
 /// The program, as records name it.

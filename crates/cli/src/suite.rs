@@ -6,7 +6,6 @@ mod representative;
 mod special;
 mod typed;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,8 +26,8 @@ use crate::args::Common;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
-use crate::run::{command_line, drawn_seed, now_text, refuse_existing, tool};
-use crate::{answer, bench, is_colourful, report, say, signal_or};
+use crate::run::{command_line, drawn_seed, now_text, tool};
+use crate::{answer, bench, out_file, output, report, say, signal_or};
 
 /// Runs benchmarks, or goes on with a suite that was interrupted.
 pub(crate) fn suite(args: &SuiteArgs, clock: Clock) -> anyhow::Result<Exit> {
@@ -72,8 +71,8 @@ fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Resul
     let started = now_text();
     let usual = || journal::default_record("ioscape-suite", &started);
     let out = args.out.clone().unwrap_or_else(usual);
-    refuse_existing(&out)?;
-    check_report(args, &out, report::Earlier::Kept)?;
+    out_file::check_new(&out, "--out")?;
+    check_report(args, &out, None)?;
     let run = RunId::random()?;
     let bench = open(&args.targets(), &args.common, &run, clock)?;
     let targets = bench.places.iter().map(|place| place.directory.describe()).collect();
@@ -90,11 +89,11 @@ fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Resul
         seed: args.common.seed.unwrap_or_else(drawn_seed),
         ..header(&suite, &bench, &run)
     };
-    let mut journal = Journal::create(&out)?;
-    write(&mut journal, &Line::Header(header.clone()))?;
-    write(&mut journal, &Line::Suite(suite.clone()))?;
+    let mut journal = Journal::create(&out, "--out")?;
+    journal.put(&Line::Header(header.clone()))?;
+    journal.put(&Line::Suite(suite.clone()))?;
     for warning in bench.warnings.iter().cloned().chain(few_repeats(&suite)) {
-        write(&mut journal, &Line::Warning(warning))?;
+        journal.put(&Line::Warning(warning))?;
     }
     let course = Course {
         header: &header,
@@ -108,9 +107,9 @@ fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Resul
 }
 
 /// A page is made of a suite only where it is asked for.
-fn check_report(args: &SuiteArgs, record: &Path, earlier: report::Earlier) -> anyhow::Result<()> {
+fn check_report(args: &SuiteArgs, path: &Path, resumed: Option<&Record>) -> anyhow::Result<()> {
     match &args.report {
-        Some(asked) => report::check(Some(asked), record, earlier),
+        Some(asked) => report::check(Some(asked), path, resumed),
         None => Ok(()),
     }
 }
@@ -139,7 +138,7 @@ fn go_on(
     };
     let targets: Vec<PathBuf> =
         suite.targets.iter().map(|target| PathBuf::from(&target.path)).collect();
-    check_report(args, path, report::Earlier::Replaced)?;
+    check_report(args, path, Some(&record))?;
     let bench = open(&targets, &common, &run, clock)?;
     let mut journal = Journal::go_on(path, &record)?;
     let done = record.suite.trials.clone();
@@ -150,7 +149,7 @@ fn go_on(
         budget_s: None,
         command_line: command_line(),
     };
-    write(&mut journal, &Line::Resumed(resumed))?;
+    journal.put(&Line::Resumed(resumed))?;
     let header = &record.header;
     let course = Course { header, suite: &suite, done, elapsed_before_s, clock, interrupt };
     make(args, bench, journal, course)
@@ -160,7 +159,7 @@ fn open(targets: &[PathBuf], common: &Common, run: &RunId, clock: Clock) -> anyh
     let mut places: Vec<Place> = Vec::new();
     let mut warnings = Vec::new();
     for path in targets {
-        if path.to_string_lossy().starts_with("sim:") {
+        if bench::sim_name(path).is_some() {
             return Err(usage(format!(
                 "{}: classic benchmarks need a real directory",
                 path.display()
@@ -221,10 +220,10 @@ fn make(
     });
     progress.end();
     for score in pool::scores(&trials) {
-        write(&mut journal, &Line::Score(score))?;
+        journal.put(&Line::Score(score))?;
     }
     for contrast in pool::contrasts(&trials) {
-        write(&mut journal, &Line::Contrast(contrast))?;
+        journal.put(&Line::Contrast(contrast))?;
     }
     // What a signal breaks on its way (a child, a pipe) is an interruption all the same.
     let asked_to_stop = interrupt.signal().is_some();
@@ -234,7 +233,7 @@ fn make(
     if failure.is_none() && suite.purpose == Purpose::Representative {
         pairs = representative::applications(&journal::open(journal.path())?);
         let ground = representative::Ground {
-            target: &header.target.path,
+            target: bench.places[0].directory.path(),
             run: &run,
             seed: header.seed,
             host: &bench.host,
@@ -248,7 +247,11 @@ fn make(
     }
     drop(bench); // what was laid out is gone; limits go before anything is said
     let elapsed_s = elapsed_before_s + clock.now_s();
-    write(&mut journal, &Line::End(end(&trials, failure.as_ref(), elapsed_s)))?;
+    journal.put(&Line::End(end(&trials, failure.as_ref(), elapsed_s)))?;
+    if !journal.is_kept() {
+        // Refused, or interrupted at once: there is nothing to tell.
+        return Err(failure.map_or_else(|| anyhow::anyhow!("nothing was measured"), Into::into));
+    }
     let done = Done { path: journal.path(), pairs: &pairs, failure };
     finish(args, done, interrupt)
 }
@@ -263,11 +266,15 @@ struct Done<'a> {
 fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let Done { path, pairs, failure } = done;
     let record = journal::open(path)?;
+    if let Some(file) = args.report.as_deref().and_then(|asked| report::path(Some(asked), path)) {
+        let resumed = args.resume.is_some().then_some(&record);
+        report::write(&file, &ioscape_report::suite_html(&record), resumed)?;
+    }
     let purpose = record.suite.suite.as_ref().map(|suite| suite.purpose).unwrap_or_default();
     if args.common.json {
-        answer(&serde_json::to_string_pretty(&document(&record, path, pairs))?);
+        answer(&serde_json::to_string_pretty(&document(&record, path, pairs))?)?;
     } else if !args.common.quiet && !record.suite.trials.is_empty() {
-        let mut text = ioscape_report::suite_text(&record, report::WIDTH, is_colourful());
+        let mut text = ioscape_report::suite_text(&record, report::WIDTH, output::is_colourful());
         text.push_str(&special::steps_text(&record));
         if purpose == Purpose::Critique {
             text.push_str(&special::critique_text(&record));
@@ -275,11 +282,7 @@ fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Re
         if !pairs.is_empty() {
             text.push_str(&representative::text(pairs));
         }
-        answer(&text);
-    }
-    if let Some(file) = args.report.as_deref().and_then(|asked| report::path(Some(asked), path)) {
-        fs::write(&file, ioscape_report::suite_html(&record))
-            .with_context(|| format!("cannot write the report {}", file.display()))?;
+        answer(&text)?;
     }
     if !args.common.quiet {
         say(&format!("record  {}", path.display()));
@@ -297,7 +300,7 @@ fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Re
 fn document(record: &Record, path: &Path, pairs: &[representative::Pair]) -> serde_json::Value {
     let lines = &record.suite;
     serde_json::json!({
-        "record": path,
+        "record": path.to_string_lossy(),
         "suite": lines.suite,
         "scores": lines.scores,
         "contrasts": lines.contrasts,
@@ -356,8 +359,4 @@ fn few_repeats(suite: &Suite) -> Option<Warning> {
         )
         .with_severity(Severity::Note)
     })
-}
-
-fn write(journal: &mut Journal, line: &Line) -> anyhow::Result<()> {
-    journal.write(line).context("cannot write the record")
 }

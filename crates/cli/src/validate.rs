@@ -4,10 +4,9 @@
 //! The order is what makes it a test: the seed is in the new record before anything is measured,
 //! every visit is there before a model is fitted, and nothing is taken out afterwards.
 
-use std::fs;
+use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::Context;
 use ioscape_analysis::model::Training;
 use ioscape_analysis::model::blend::SAMPLES_MIN;
 use ioscape_analysis::predict::Predictor;
@@ -29,9 +28,10 @@ use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
+use crate::out_file;
 use crate::progress::{Progress, Until};
 use crate::report;
-use crate::run::{command_line, drawn_seed, now_text, refuse_existing, tool};
+use crate::run::{command_line, drawn_seed, now_text, refuse_nothing, tool};
 use crate::{answer, say, signal_or};
 
 /// The dirty limit in bytes follows the free memory where it was set as a share of it: further
@@ -58,13 +58,13 @@ fn validate_record(
     let started = now_text();
     let usual = || journal::default_record("ioscape-validate", &started);
     let out = args.out.clone().unwrap_or_else(usual);
-    refuse_existing(&out)?;
-    report::check(args.report.as_deref(), &out, report::Earlier::Kept)?;
+    out_file::check_new(&out, "--out")?;
+    report::check(args.report.as_deref(), &out, None)?;
     let run = RunId::random()?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let common = limits_of(&record.header, args);
     let request = Request {
-        target: &record.header.target.path,
+        target: Path::new(&record.header.target.path),
         run: &run,
         engine: EngineKind::Auto,
         verify: false,
@@ -99,9 +99,10 @@ fn validate_record(
             say(&format!("{text}; {remedy}"));
         }
     }
-    let mut journal = Journal::create(&out)?;
+    let mut journal = Journal::create(&out, "--out")?;
     let watch = Watch { quiet: args.quiet, interrupt };
     let outcome = measure(&header, &works, bench, &mut journal, &watch)?;
+    refuse_nothing(&outcome, f64::INFINITY)?;
     finish(args, &record, &out, &outcome, interrupt)
 }
 
@@ -212,9 +213,9 @@ fn measure(
     journal: &mut Journal,
     watch: &Watch<'_>,
 ) -> anyhow::Result<Outcome> {
-    journal.write(&Line::Header(header.clone())).context("cannot write the record")?;
+    journal.put(&Line::Header(header.clone()))?;
     for warning in &bench.warnings {
-        journal.write(&Line::Warning(warning.clone())).context("cannot write the record")?;
+        journal.put(&Line::Warning(warning.clone()))?;
     }
     let expected_s = header.forecast.map_or(0.0, |forecast| forecast.elapsed_s);
     let until = Until::Visits { count: 2 * works.len(), forecast_s: expected_s };
@@ -255,24 +256,23 @@ fn finish(
     };
     let report = report::path(args.report.as_deref(), out);
     if let Some(report) = &report {
-        fs::write(report, ioscape_report::validation_html(&page))
-            .with_context(|| format!("cannot write the report {}", report.display()))?;
+        report::write(report, &ioscape_report::validation_html(&page), None)?;
     }
     if args.json {
-        answer(&serde_json::to_string_pretty(&validation)?);
+        answer(&serde_json::to_string_pretty(&validation)?)?;
     } else if !args.quiet {
-        let color = crate::is_colourful();
-        answer(&ioscape_report::validation_text(&page, report::WIDTH, color));
+        let color = crate::output::is_colourful();
+        let mut text = ioscape_report::validation_text(&page, report::WIDTH, color);
         for (name, error) in critique::single_point_errors(&single_points, &validation.points) {
-            answer(&format!(
-                "  {name} alone: half of the errors are above {}",
-                show_percent(error)
-            ));
+            let error = show_percent(error);
+            let _ = writeln!(text, "  {name} alone: half of the errors are above {error}");
         }
+        let told = answer(&text);
         say(&format!("record  {}", out.display()));
         if let Some(report) = &report {
             say(&format!("report  {}", report.display()));
         }
+        told?;
     }
     if let Some(failure) = &outcome.failure {
         say(&format!("ioscape: it ended early: {failure}; what was measured twice is scored"));

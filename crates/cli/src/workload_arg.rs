@@ -91,14 +91,19 @@ pub(crate) fn ladder() -> Vec<Asked> {
 }
 
 fn from_text(text: &str, flags: &WorkloadArgs) -> anyhow::Result<Asked> {
-    if text.is_empty() || text.contains('=') {
+    if text.trim().is_empty() {
+        return Err(usage(
+            "-w is empty: write key=value pairs or a name, or leave it out for the defaults",
+        ));
+    }
+    if text.contains('=') {
         let mut pairs = Vec::new();
         for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
             let not_a_pair = || usage(WorkloadError::NotAPair(pair.to_owned()).to_string());
             let (key, value) = pair.split_once('=').ok_or_else(not_a_pair)?;
             pairs.push((key.trim().to_owned(), value.trim().to_owned()));
         }
-        let name = (!text.is_empty() && flags.pairs().is_empty()).then(|| text.trim().to_owned());
+        let name = flags.pairs().is_empty().then(|| text.trim().to_owned());
         return asked(name, &pairs, flags).map_err(usage);
     }
     let work = named::named(text).ok_or_else(|| {
@@ -126,6 +131,9 @@ pub(crate) fn all_of(text: &str, flags: &WorkloadArgs) -> Result<Vec<Asked>, Str
     let entries: BTreeMap<String, Spanned<Value>> =
         toml::from_str(text).map_err(|error: toml::de::Error| error.message().to_owned())?;
     let mut entries: Vec<(String, Spanned<Value>)> = entries.into_iter().collect();
+    if entries.is_empty() {
+        return Err("it holds no workload: write key = value lines, or tables of them".to_owned());
+    }
     entries.sort_by_key(|(_, value)| value.span().start);
     let is_table = |value: &Spanned<Value>| matches!(value.get_ref(), Value::Table(_));
     if !entries.iter().any(|(_, value)| is_table(value)) {
@@ -244,6 +252,7 @@ mod tests {
             ("[a]\nstate = \"\"\"\nx\n\"\"\"\n", "one of warm, cold"),
             ("[a\n", "@"),
             ("[a]\n[a]\n", "@"),
+            ("# nothing\n", "holds no workload"),
         ] {
             let (kept, typed) = file(text);
             let path = kept.path().display().to_string();

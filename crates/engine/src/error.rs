@@ -11,7 +11,7 @@ pub enum Error {
     #[error("{0}")]
     Refused(String),
     /// A system call on a path failed.
-    #[error("cannot {operation} {path}: {source}")]
+    #[error("cannot {operation} {path}: {source}{}", clause(.source))]
     Path {
         /// What was attempted, as a verb: `create`, `open`, `write`.
         operation: &'static str,
@@ -21,7 +21,10 @@ pub enum Error {
         source: io::Error,
     },
     /// A request of the workload failed.
-    #[error("a {direction} of {length} bytes at offset {offset} of {path} failed: {source}")]
+    #[error(
+        "a {direction} of {length} bytes at offset {offset} of {path} failed: {source}{}",
+        clause(.source)
+    )]
     Request {
         /// `read` or `write`.
         direction: &'static str,
@@ -79,6 +82,21 @@ impl Error {
     ) -> Self {
         Self::Path { operation, path: path.as_ref().to_owned(), source: source.into() }
     }
+}
+
+/// What to try where a limit of this process or of the machine was reached.
+pub fn advice(error: &io::Error) -> Option<&'static str> {
+    match error.raw_os_error()? {
+        libc::EMFILE => Some("raise the limit on open files (`ulimit -n`), or lower process_num"),
+        libc::ENFILE => Some("the machine has too many files open: close some"),
+        libc::EFBIG => Some("raise the limit on file sizes (`ulimit -f`)"),
+        libc::ENOSPC | libc::EDQUOT => Some("free some room there"),
+        _ => None,
+    }
+}
+
+fn clause(error: &io::Error) -> String {
+    advice(error).map_or_else(String::new, |advice| format!("; {advice}"))
 }
 
 /// Short for results of this crate.

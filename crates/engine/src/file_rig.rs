@@ -404,6 +404,7 @@ impl Rig for FileRig {
             direct::check(work, &file, self.sector_bytes)?;
         }
         spent_s.layout = lap(&self.clock);
+        prepared.warnings.extend(self.neighbours());
         prepared.warnings.extend(self.swapping());
         prepared.warnings.extend(self.quiesce()?);
         prepared.warnings.extend(self.mend(&shares)?);

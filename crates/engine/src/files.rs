@@ -26,7 +26,7 @@ use crate::run_id::RunId;
 use crate::target::{Directory, Ground};
 use crate::verify::Tag;
 use layout::{Pattern, Writing};
-pub use leftovers::{Leftover, Removed, leftovers, remove_leftovers};
+pub use leftovers::{Leftover, Removed, leftovers, neighbours, remove_leftovers};
 
 /// Files are written, and their room is counted, in blocks of this size.
 pub const BLOCK_BYTES: u64 = 4096;
@@ -103,6 +103,11 @@ impl TestFiles {
     /// Where they are.
     pub fn ground(&self) -> &Ground {
         &self.ground
+    }
+
+    /// Whose they are.
+    pub fn run(&self) -> &RunId {
+        &self.run
     }
 
     /// Most bytes that all files together may have: half of what was free at the start, or all of
@@ -291,12 +296,12 @@ fn create(directory: &Directory, run: &RunId, number: usize) -> Result<TestFile>
 }
 
 /// Takes the lock. A listing of leftovers may hold it for an instant.
-fn lock(file: &File) -> rustix::io::Result<()> {
+pub(crate) fn lock(file: impl AsFd) -> rustix::io::Result<()> {
     const ATTEMPTS: usize = 20;
     const PAUSE_NS: u64 = 1_000_000;
     let clock = Clock::start();
     for _ in 0..ATTEMPTS {
-        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => clock.sleep_until(clock.now_ns() + PAUSE_NS),
             answer => return answer,
         }

@@ -40,6 +40,13 @@ impl RunId {
         &self.0
     }
 
+    /// Whether both are of one command: the two sides of a live comparison have names that differ in
+    /// their last digit only.
+    pub fn is_of_same_command(&self, other: &Self) -> bool {
+        let shared = |id: &Self| id.0[..id.0.len() - 1].to_owned();
+        shared(self) == shared(other)
+    }
+
     /// Name of the run's file `number` in the target directory.
     pub fn file_name(&self, number: usize) -> String {
         format!(".ioscape-{self}-{number}")
@@ -79,6 +86,14 @@ mod tests {
         assert_eq!(RunId::parse(run.as_str()), Some(run.clone()));
         assert_eq!(RunId::of_file_name(&run.file_name(17)), Some((run.clone(), 17)));
         assert_eq!(RunId::of_group_name(&run.group_name()), Some(run));
+    }
+
+    #[test]
+    fn two_sides_of_one_comparison_are_known_as_such() {
+        let run = |text: &str| RunId::parse(text).unwrap();
+        assert!(run("0123456789aba").is_of_same_command(&run("0123456789abb")));
+        assert!(!run("0123456789ab").is_of_same_command(&run("0123456789aba")));
+        assert!(!run("0123456789ab").is_of_same_command(&run("0123456789bb")));
     }
 
     #[test]

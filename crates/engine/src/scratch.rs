@@ -7,9 +7,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
 use crate::error::{Error, Result};
+use crate::files;
 use crate::run_id::RunId;
 use crate::target::Directory;
 
@@ -37,8 +38,7 @@ impl Scratch {
         };
         rustix::fs::mkdirat(directory.as_fd(), &name, Mode::RWXU).map_err(failed("create"))?;
         let handle = open(&directory, &name).map_err(failed("open"))?;
-        rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive)
-            .map_err(failed("lock"))?;
+        files::lock(&handle).map_err(failed("lock"))?;
         Ok(Self { directory, name, path, handle })
     }
 

@@ -104,10 +104,7 @@ pub struct Directory {
 /// a writable filesystem that stores something.
 pub fn open_directory(path: impl AsRef<Path>) -> Result<Directory> {
     let given = path.as_ref();
-    let refused = |error: io::Error| {
-        let shown = given.display();
-        Error::Refused(format!("{shown} cannot be opened ({error}): name a directory that exists"))
-    };
+    let refused = |error| cannot_open(given, error);
     let path = fs::canonicalize(given).map_err(refused)?;
     let metadata = fs::metadata(&path).map_err(refused)?;
     let kind = FileType::from_raw_mode(metadata.mode());
@@ -123,6 +120,19 @@ pub fn open_directory(path: impl AsRef<Path>) -> Result<Directory> {
     let directory = Directory { descriptor, path, given: given.to_owned(), mount };
     directory.check()?;
     Ok(directory)
+}
+
+/// A path that leads nowhere, or where this user may not go, is refused with what to try; what else
+/// can be wrong has nothing to do with the path.
+fn cannot_open(given: &Path, error: io::Error) -> Error {
+    let advice = match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "name a directory that exists",
+        io::ErrorKind::PermissionDenied => "name a directory that this user may enter and list",
+        io::ErrorKind::InvalidFilename => "name another directory",
+        _ if error.raw_os_error() == Some(libc::ELOOP) => "name another directory",
+        _ => return Error::path("open", given, error),
+    };
+    Error::Refused(format!("{} cannot be opened ({error}): {advice}", given.display()))
 }
 
 /// Whether a path leads to a block device, for choosing how to open it; that looks again.

@@ -130,6 +130,12 @@ impl Record {
         Self::assemble(lines, valid_bytes)
     }
 
+    /// The budget that holds now, seconds: a run may be gone on with under a longer one.
+    pub fn budget_s(&self) -> f64 {
+        let given_later = self.resumed.iter().rev().find_map(|resumed| resumed.budget_s);
+        given_later.unwrap_or(self.header.budget_s)
+    }
+
     fn assemble(lines: Vec<Line>, valid_bytes: u64) -> Result<Self, RecordError> {
         let mut lines = lines.into_iter();
         let Some(Line::Header(header)) = lines.next() else { return Err(RecordError::NoHeader) };

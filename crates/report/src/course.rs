@@ -101,7 +101,7 @@ fn extent(record: &Record) -> String {
     let mut workloads: Vec<String> = record.points.iter().map(|p| p.workload.literal()).collect();
     workloads.sort_unstable();
     workloads.dedup();
-    let budget = match record.header.budget_s {
+    let budget = match record.budget_s() {
         seconds if seconds > 0.0 => format!(", of a budget of {}", show_seconds(seconds)),
         _ => String::new(),
     };

@@ -18,6 +18,7 @@ use crate::figures;
 use crate::html::predictor::PredictorSection;
 use crate::html::reproduce::{ReproduceRow, jobs, reproduce};
 use crate::landscape;
+use crate::mark::page_mark;
 use crate::responses;
 use crate::sample::Samples;
 use crate::sayings;
@@ -64,6 +65,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
     }
     let samples = Samples::of(record);
     let mut page = Page {
+        mark: page_mark([record]),
         style: STYLE,
         script: SCRIPT,
         plot: PLOT,
@@ -109,6 +111,7 @@ fn small(charts: Vec<Chart>) -> Vec<Figure> {
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
+    mark: String,
     style: &'static str,
     script: &'static str,
     plot: &'static str,

@@ -25,7 +25,8 @@ use crate::site::{Site, chance};
 
 /// Of the original: 100 MB.
 const FILE_BYTES: u64 = 100 << 20;
-const CHUNK_BYTES: usize = 8192;
+/// Blocks are written and read in chunks of this size.
+pub const CHUNK_BYTES: usize = 8192;
 /// A file through which stdio goes has a buffer of this size here as there.
 const STDIO_BYTES: usize = 4096;
 const SEEKERS: u32 = 3;

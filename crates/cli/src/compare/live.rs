@@ -22,8 +22,9 @@ use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
+use crate::out_file;
 use crate::progress::{Progress, Until};
-use crate::run::{command_line, drawn_seed, now_text, refuse_existing, tool};
+use crate::run::{command_line, drawn_seed, now_text, tool};
 use crate::workload_arg::{self, Asked};
 use crate::{say, signal_or};
 
@@ -45,7 +46,7 @@ fn measure_both(args: &CompareArgs, clock: Clock, interrupt: &Interrupt) -> anyh
     let prices = price::read(&args.price, &args.records).map_err(usage)?;
     let paths = records(args);
     for path in &paths {
-        refuse_existing(path)?;
+        out_file::check_new(path, "--record")?;
     }
     check_out(args)?;
     let mut asked = if is_unasked(args) {
@@ -53,14 +54,14 @@ fn measure_both(args: &CompareArgs, clock: Clock, interrupt: &Interrupt) -> anyh
     } else {
         workload_arg::parse_all(&args.workload, &args.keys)?
     };
-    let targets = [one, other].map(|target| target.to_string_lossy().into_owned());
     let session = Session {
         args,
         seed: args.common.seed.unwrap_or_else(drawn_seed),
         budget_s: args.budget.unwrap_or(BUDGET_S),
         runs: runs()?,
     };
-    let mut benches = open(&session, &targets, clock, interrupt)?;
+    let targets = [one.as_path(), other.as_path()];
+    let mut benches = open(&session, targets, clock, interrupt)?;
     keep_what_fits(&mut asked, &benches, is_unasked(args))?;
     let works: Vec<Workload> = asked.iter().map(|asked| asked.work.clone()).collect();
     session.announce(&benches, &works);
@@ -70,6 +71,10 @@ fn measure_both(args: &CompareArgs, clock: Clock, interrupt: &Interrupt) -> anyh
     let [one, other] = benches;
     drop(other); // the limits are the first one's; test files go before anything is said
     drop(one);
+    if journals.iter().any(|side| side.points.is_empty()) {
+        return Err(nothing(&outcome, session.budget_s));
+    }
+    drop(journals);
     let exit = told(args, &paths, &asked, prices.as_deref())?;
     if !args.common.quiet {
         say(&format!("records  {} and {}", paths[0].display(), paths[1].display()));
@@ -90,6 +95,18 @@ fn measure_both(args: &CompareArgs, clock: Clock, interrupt: &Interrupt) -> anyh
             Ok(Exit::Failed)
         }
     }
+}
+
+/// Why there is nothing to compare. Records without a point go away by themselves.
+fn nothing(outcome: &Outcome, budget_s: f64) -> anyhow::Error {
+    let why = match (outcome.reason, &outcome.failure) {
+        (EndReason::Interrupted, _) => return ioscape_engine::Error::Interrupted.into(),
+        (_, Some(failure)) => failure.clone(),
+        (_, None) => {
+            format!("{} are too short for a visit; raise --budget", show_seconds(budget_s))
+        }
+    };
+    anyhow::anyhow!("nothing was measured: {why}")
 }
 
 /// `PREFIX-A.jsonl` and `PREFIX-B.jsonl`.
@@ -120,22 +137,19 @@ struct Session<'a> {
     runs: [RunId; 2],
 }
 
-fn is_sim(target: &str) -> bool {
-    target.starts_with("sim:")
-}
-
 /// Opens both targets. Limits are of this process, not of a target: they are put in force once.
 fn open(
     session: &Session<'_>,
-    targets: &[String; 2],
+    targets: [&Path; 2],
     clock: Clock,
     interrupt: &Interrupt,
 ) -> anyhow::Result<[Bench; 2]> {
     let full = &session.args.common;
     let none = Common { memory_limit: None, dirty_limit: None, ..full.clone() };
-    let of_second = is_sim(&targets[0]) && !is_sim(&targets[1]);
+    let is_sim = targets.map(|target| bench::sim_name(target).is_some());
+    let of_second = is_sim[0] && !is_sim[1];
     let request = |side: usize| Request {
-        target: &targets[side],
+        target: targets[side],
         run: &session.runs[side],
         engine: EngineKind::Auto,
         // Two simulated devices must not have the same luck.
@@ -307,11 +321,11 @@ fn begin(
     paths: &[PathBuf; 2],
 ) -> anyhow::Result<[Recording; 2]> {
     let side = |side: usize| -> anyhow::Result<Recording> {
-        let mut journal = Journal::create(&paths[side])?;
+        let mut journal = Journal::create(&paths[side], "--record")?;
         let header = Line::Header(session.header(side, &benches[side], works));
-        journal.write(&header).context("cannot write the record")?;
+        journal.put(&header)?;
         for warning in &benches[side].warnings {
-            journal.write(&Line::Warning(warning.clone())).context("cannot write the record")?;
+            journal.put(&Line::Warning(warning.clone()))?;
         }
         Ok(Recording { journal, points: vec![] })
     };
@@ -325,10 +339,9 @@ fn end(
     journals: &mut [Recording; 2],
 ) -> anyhow::Result<()> {
     for (bench, side) in benches.iter().zip(journals) {
-        let failed = "cannot write the record";
         let elapsed_s = bench.rig.now_s();
         for line in crate::measure::pooled(&side.points, elapsed_s, outcome.failure.is_some()) {
-            side.journal.write(&line).context(failed)?;
+            side.journal.put(&line)?;
         }
         let read = |point: &Point| point.classes.read_seq.bytes + point.classes.read_rand.bytes;
         let end = End {
@@ -340,7 +353,7 @@ fn end(
             written_bytes: bench.rig.written_bytes(),
             forecast: None,
         };
-        side.journal.write(&Line::End(end)).context(failed)?;
+        side.journal.put(&Line::End(end))?;
     }
     Ok(())
 }

@@ -51,9 +51,9 @@ pub(super) fn find(
     let found = outcome?;
     if args.common.json {
         let document = document(work, &question, &found, &warnings);
-        answer(&serde_json::to_string_pretty(&document)?);
+        answer(&serde_json::to_string_pretty(&document)?)?;
     } else {
-        answer(&page(work, &question, &found));
+        answer(&page(work, &question, &found))?;
     }
     Ok(match found.answer.ending {
         Ending::NotReachable => Exit::NotWithin,

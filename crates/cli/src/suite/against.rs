@@ -36,14 +36,16 @@ pub(crate) fn compare(paths: &[PathBuf], json: bool) -> anyhow::Result<Option<Ex
         }
         let contrasts = pool::between(&baseline.suite.trials, &record.suite.trials);
         if json {
-            documents.push(serde_json::json!({ "record": path, "contrasts": contrasts }));
+            let record = path.to_string_lossy();
+            documents.push(serde_json::json!({ "record": record, "contrasts": contrasts }));
         } else {
-            answer(&text(&path.display().to_string(), &contrasts, baseline));
+            answer(&text(&path.display().to_string(), &contrasts, baseline))?;
         }
     }
     if json {
-        let document = serde_json::json!({ "baseline": paths[0], "records": documents });
-        answer(&serde_json::to_string_pretty(&document)?);
+        let baseline = paths[0].to_string_lossy();
+        let document = serde_json::json!({ "baseline": baseline, "records": documents });
+        answer(&serde_json::to_string_pretty(&document)?)?;
     }
     Ok(Some(Exit::Fine))
 }

@@ -6,6 +6,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ioscape_model::Target;
 use ioscape_suite::Event;
 
+use crate::output::one_line;
+
 /// The moving line.
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
@@ -26,7 +28,8 @@ impl Progress {
     /// Shows an event.
     pub(super) fn show(&mut self, event: &Event<'_>, targets: &[Target]) {
         let Some(bar) = &self.bar else { return };
-        let path = |target: u32| targets.get(target as usize).map_or("", |t| t.path.as_str());
+        let path = |target: u32| targets.get(target as usize).map(|t| one_line(&t.path));
+        let path = |target: u32| path(target).unwrap_or_default();
         match event {
             Event::Preparing { benchmark, target } => {
                 bar.set_message(format!("{benchmark}: laying out on {}", path(*target)));

@@ -2,7 +2,8 @@
 //! merge sort and TPC-B are run and described by their five parameters; then workloads with the
 //! same parameters run on the same target.
 
-use anyhow::Context;
+use std::path::Path;
+
 use ioscape_engine::{Clock, FileRig, RunId, target};
 use ioscape_experiment::measure::{Event, Subject, measure};
 use ioscape_model::units::{show_rate, show_seconds};
@@ -52,7 +53,7 @@ pub(super) fn applications(record: &Record) -> Vec<Pair> {
 
 /// What the workloads run on. Limits are in force already.
 pub(super) struct Ground<'a> {
-    pub(super) target: &'a str,
+    pub(super) target: &'a Path,
     pub(super) run: &'a RunId,
     pub(super) host: &'a Host,
     pub(super) seed: u64,
@@ -76,7 +77,7 @@ pub(super) fn visit(
             let rules = Rules::brief();
             let point = measure(&subject, &rules, &mut rig, &mut |_: Event| {})?;
             pair.model.push([point.throughput(), point.response_time_s.mean]);
-            journal.write(&Line::Point(point)).context("cannot write the record")?;
+            journal.put(&Line::Point(point))?;
         }
     }
     Ok(())

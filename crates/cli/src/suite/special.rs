@@ -23,7 +23,7 @@ pub(super) fn list(json: bool) -> anyhow::Result<Exit> {
                 })
             })
             .collect();
-        answer(&serde_json::to_string_pretty(&serde_json::json!({ "benchmarks": all }))?);
+        answer(&serde_json::to_string_pretty(&serde_json::json!({ "benchmarks": all }))?)?;
         return Ok(Exit::Fine);
     }
     let mut lines: Vec<String> =
@@ -35,7 +35,7 @@ pub(super) fn list(json: bool) -> anyhow::Result<Exit> {
         "{REPRESENTATIVE:<13} sort and tpcb against workloads with the same five parameters"
     ));
     lines.push(format!("{PUBLISHED:<13} Ousterhout's tables of 1990 worked out again; no target"));
-    answer(&lines.join("\n"));
+    answer(&lines.join("\n"))?;
     Ok(Exit::Fine)
 }
 
@@ -49,7 +49,7 @@ pub(super) fn published(json: bool) -> anyhow::Result<Exit> {
     let published = Published::of_1990();
     let (means, checks) = (published.means(), published.checks());
     if json {
-        answer(&serde_json::to_string_pretty(&published_json(&means, &checks))?);
+        answer(&serde_json::to_string_pretty(&published_json(&means, &checks))?)?;
         return Ok(Exit::Fine);
     }
     let mut lines = vec!["machine   MIPS  relative speed  with bcopy".to_owned()];
@@ -82,7 +82,7 @@ pub(super) fn published(json: bool) -> anyhow::Result<Exit> {
             check.relative
         ));
     }
-    answer(&lines.join("\n"));
+    answer(&lines.join("\n"))?;
     Ok(Exit::Fine)
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use ioscape_model::units::{parse_duration_s, parse_size};
 use ioscape_model::{Purpose, SuiteSettings};
-use ioscape_suite::Name;
+use ioscape_suite::{Name, bonnie};
 
 use super::special;
 use crate::args::Common;
@@ -28,8 +28,8 @@ pub(crate) struct SuiteArgs {
     /// Times the usual amount of data: Andrew's tree, TPC-B's branches, NetNews's articles, …
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_factor)]
     pub(crate) scale: f64,
-    /// Size of Bonnie's file
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    /// Size of Bonnie's file, 8KiB or more
+    #[arg(long, value_name = "SIZE", value_parser = parse_file_size)]
     pub(crate) size: Option<u64>,
     /// How long a figure of the operating-system suite is measured each time; TPC-B runs 10 times
     /// as long
@@ -108,6 +108,13 @@ impl SuiteArgs {
             compiler: self.cc.clone(),
             processes: self.processes,
         }
+    }
+}
+
+fn parse_file_size(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        bytes if bytes >= bonnie::CHUNK_BYTES as u64 => Ok(bytes),
+        _ => Err(format!("`{text}` holds no chunk of 8KiB; write for example 100MiB")),
     }
 }
 

@@ -147,7 +147,7 @@ fn what_is_no_result_is_refused_and_nothing_is_overwritten() {
         (&["large.json", "--out", "x"], "larger than 32 MiB"),
         (&["rated.json", "--out", "x"], "nothing can be taken over: job `held-to-a-rate`"),
         (&["fio.json", "empty.json", "--out", "x"], "empty.json"),
-        (&["fio.json", "--out", "no/such/place"], "cannot create"),
+        (&["fio.json", "--out", "no/such/place"], "cannot write"),
     ] {
         let message = work.refusal(&[&["import", "fio"], arguments].concat());
         assert!(message.contains(part) && message.lines().count() == 1, "{message}");

@@ -61,9 +61,39 @@ fn a_run_that_has_ended_is_not_gone_on_with_unless_the_budget_grows() {
     work.stdout(&budget("2m"));
     let line = work.refusal(&["run", "--resume", "r.jsonl"]);
     assert!(line.contains("longer --budget"), "{line}");
-    work.stdout(&["run", "--resume", "r.jsonl", "--budget", "4m", "--quiet"]);
+    let summary = work.stdout(&["run", "--resume", "r.jsonl", "--budget", "4m"]);
+    assert!(summary.contains("of a budget of 4 min"), "{summary}");
     let end = record(&work.path("r.jsonl")).end.unwrap();
     assert!(end.elapsed_s > 120.0 && end.elapsed_s < 250.0, "{}", end.elapsed_s);
+}
+
+#[test]
+fn runs_in_one_directory_name_each_other_and_the_doctor_names_both() {
+    let work = Workdir::alone();
+    let mut run = started(&work, &RUN, 1);
+    let others = Workdir::new();
+    let target = work.target();
+    let target = target.to_str().unwrap();
+    let measure = ["measure", target, "--rounds", "100", "--unique-bytes", "8M", "--out"];
+    let mut measured =
+        Running::start(&others, &[&measure[..], &["m.jsonl", "--precision", "90%"]].concat());
+    let records = [work.path("r.jsonl"), others.path("m.jsonl")];
+    measured.wait_until(|| points(&records[1]) >= 1);
+    let ids = records.each_ref().map(|path| record(path).header.run_id);
+    let names = |path: &std::path::Path, id: &str| {
+        record(path).points.iter().flat_map(|point| &point.warnings).any(|warning| {
+            warning.code == ioscape_model::Code::Neighbours && warning.text.contains(id)
+        })
+    };
+    measured.wait_until(|| names(&records[0], &ids[1]) && names(&records[1], &ids[0]));
+    let doctor = work.output(&["doctor", "target", "--json"]);
+    let doctor = String::from_utf8(doctor.stdout).unwrap();
+    assert!(ids.iter().all(|id| doctor.contains(id)), "{ids:?}: {doctor}");
+    for one in [&mut run, &mut measured] {
+        one.signal(Signal::INT);
+        one.ended();
+    }
+    assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod answers;
 mod compare;
 mod corpus;
 mod danger;
@@ -23,5 +24,6 @@ mod run;
 mod running;
 mod suite;
 mod terminal;
+mod unwritable;
 mod validate;
 mod workdir;

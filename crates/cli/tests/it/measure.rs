@@ -53,6 +53,39 @@ fn the_null_engine_measures_the_harness_alone() {
 }
 
 #[test]
+fn a_measurement_in_which_no_request_is_done_has_no_figures() {
+    let work = Workdir::new();
+    let measure = ["measure", "sim:nvme", "-w", "rate=0.0001", "--out", "m.jsonl", "--json"];
+    let output = work.output(&measure);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("no request was completed") && said.contains("raise rate"), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert!(output.stdout.is_empty() && !work.path("m.jsonl").exists());
+}
+
+#[test]
+fn large_cached_reads_say_in_what_state_the_cache_is() {
+    let work = Workdir::alone();
+    let cached = "unique_bytes=16MiB,read_frac=1,seq_frac=1,size_mean=128KiB";
+    let notes = |json: &serde_json::Value| {
+        let warnings = json["warnings"].as_array().unwrap().clone();
+        warnings.iter().filter(|warning| warning["code"] == "cache_state").count()
+    };
+    let json = work.visit(&["target", "-w", cached, "--out", "m.jsonl"]);
+    if json["hit_fraction"].is_null() {
+        crate::danger::skipped("this kernel does not tell what is cached");
+        return;
+    }
+    assert_eq!(notes(&json), 1, "{json:#}");
+    let recorded = record(&work.path("m.jsonl")).warnings;
+    assert!(recorded.iter().any(|warning| warning.text.contains("as by fio")), "{recorded:?}");
+    assert_eq!(notes(&work.visit(&["target", "-w", cached, "--size-mean", "4k"])), 0);
+    assert_eq!(notes(&work.visit(&["target", "-w", cached, "--engine", "null"])), 0);
+    assert_eq!(notes(&work.visit(&["sim:nvme", "-w", cached])), 0);
+}
+
+#[test]
 fn precision_that_was_asked_for_and_missed_is_exit_code_1() {
     let work = Workdir::new();
     let output = work.output(&["measure", "sim:hdd", "--precision", "0.01%", "--rounds", "2"]);

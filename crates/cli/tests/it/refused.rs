@@ -10,6 +10,8 @@ fn a_workload_that_cannot_be_is_named_in_one_line() {
         ("unique_bytes=1MiB,size_mean=1MiB", "8 mean requests"),
         ("depth=0", "depth=0: 1 to 4096"),
         ("nonsense", "no workload is called `nonsense`"),
+        ("", "-w is empty"),
+        (" ", "-w is empty"),
         ("@missing.toml", "missing.toml"),
     ] {
         let line = work.refusal(&["measure", "target", "-w", workload]);
@@ -32,6 +34,17 @@ fn an_existing_record_is_never_overwritten() {
         assert!(line.contains("exists"), "{line}");
     }
     assert_eq!(std::fs::read_to_string(work.path("r.jsonl")).unwrap(), "precious");
+}
+
+#[test]
+fn what_exists_is_named_with_the_flag_that_names_another() {
+    let work = Workdir::new();
+    let run = ["run", "sim:nvme", "--budget", "3m", "--out", "r.jsonl", "--report", "none"];
+    work.stdout(&[&run[..], &["--quiet"]].concat());
+    std::fs::write(work.path("page.html"), "mine").unwrap();
+    let line = work.refusal(&["compare", "r.jsonl", "r.jsonl", "--out", "page.html"]);
+    assert!(line.contains("choose another --out") && !line.contains("resume"), "{line}");
+    assert!(work.refusal(&run).contains("`ioscape run --resume`"));
 }
 
 #[test]
@@ -69,6 +82,7 @@ fn wrong_flags_are_a_usage_error() {
     for arguments in [
         ["run", "--budget", "30"].as_slice(),
         &["run", "--memory-limit", "lots"],
+        &["suite", "bonnie", "--size", "0"],
         &["measure"],
         &["dance"],
     ] {

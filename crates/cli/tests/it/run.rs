@@ -52,6 +52,7 @@ fn a_directory_is_mapped_and_left_as_it_was() {
     assert_eq!(record.regions.first().unwrap().unique_bytes.from as u64, 8 << 20);
     assert_eq!(record.regions.last().unwrap().unique_bytes.to as u64, 64 << 20);
     assert_eq!(json["elapsed_s"].as_f64(), record.end.map(|end| end.elapsed_s));
+    assert_eq!(json["reason"], "budget");
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
 }
 
@@ -76,6 +77,53 @@ fn a_report_can_be_rendered_again_and_is_the_same() {
     assert_eq!(first, std::fs::read(work.path("again.html")).unwrap());
     let text = work.stdout(&["report", "r.jsonl", "--format", "text"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_budget_that_no_visit_fits_is_exit_code_3_and_leaves_nothing() {
+    let work = Workdir::new();
+    let run = ["run", "sim:nvme", "--budget", "1s", "--out", "r.jsonl", "--quiet"];
+    for more in [&[][..], &["--json"]] {
+        let output = work.output(&[&run[..], more].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains("nothing was measured") && said.contains("--budget"), "{said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+        assert!(output.stdout.is_empty());
+    }
+    assert_eq!(std::fs::read_dir(work.path(".")).unwrap().count(), 1, "only the target is there");
+}
+
+#[test]
+fn the_most_data_touched_bounds_a_simulated_device_too() {
+    let work = Workdir::new();
+    let plan = |most| ["run", "sim:nvme", "--unique-max", most, "--dry-run", "--json"];
+    assert_eq!(work.json(&plan("64M"))["ranges"]["unique_bytes"]["max"], 64 << 20);
+    assert!(work.refusal(&plan("0")).contains("only 0 B of test data fit"));
+}
+
+#[test]
+fn a_page_of_another_record_is_not_replaced() {
+    let work = Workdir::new();
+    for (target, out) in [("sim:hdd", "a.jsonl"), ("sim:nvme", "b.jsonl")] {
+        work.stdout(&["run", target, "--out", out, "--budget", "3m", "--quiet"]);
+    }
+    work.stdout(&["compare", "a.jsonl", "b.jsonl", "--out", "c.html", "--quiet"]);
+    let page = std::fs::read(work.path("b.html")).unwrap();
+    for (arguments, other) in [
+        (&["report", "a.jsonl", "--out", "b.html"][..], "b.html"),
+        (&["report", "a.jsonl", "--out", "c.html"], "c.html"),
+        (&["report", "a.jsonl", "b.jsonl", "--out", "b.html"], "b.html"),
+        (&["run", "--resume", "a.jsonl", "--budget", "4m", "--report", "b.html"], "b.html"),
+    ] {
+        let line = work.refusal(arguments);
+        let said = format!("{other} exists and is the page of another record");
+        assert!(line.contains(&said), "{arguments:?}: {line}");
+    }
+    assert_eq!(std::fs::read(work.path("b.html")).unwrap(), page);
+    work.stdout(&["report", "b.jsonl", "--out", "b.html"]);
+    work.stdout(&["report", "a.jsonl", "b.jsonl", "--out", "c.html"]);
+    work.stdout(&["run", "--resume", "a.jsonl", "--budget", "4m", "--quiet"]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use super::buffers::Buffers;
 use super::psync::Parts;
 use super::{Done, InFlight, SyncDue, Wait, short};
 use crate::clock::Stopwatch;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, advice};
 use crate::request::Op;
 use crate::tally::Tally;
 use crate::verify::{Ledger, Reading};
@@ -402,7 +402,7 @@ fn forbidden(error: &io::Error) -> Error {
             "a container's seccomp profile or the sysctl kernel.io_uring_disabled forbids it"
         }
         Some(libc::ENOMEM) => "the limit on locked memory (ulimit -l) is too small",
-        _ => "the kernel refused",
+        _ => advice(error).unwrap_or("the kernel refused"),
     };
     Error::Refused(format!(
         "no io_uring ({error}): {why}; allow it, or measure with depth=1, which needs none"

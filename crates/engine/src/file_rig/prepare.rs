@@ -9,7 +9,7 @@ use ioscape_model::{Access, Code, Layout, Severity, State, Warning, Workload};
 use super::FileRig;
 use crate::cachestat::{Pieces, drop_cache, is_resident, read_in, resident};
 use crate::error::{Error, Result};
-use crate::files::OpenAccess;
+use crate::files::{self, OpenAccess};
 
 /// Dirty data above this share of the limit is written back before a point starts.
 const DIRTY_SHARE: f64 = 0.01;
@@ -160,6 +160,11 @@ impl FileRig {
         );
         let remedy = "others are writing on this machine: run again when it is quiet";
         Ok(Some(Warning::new(Code::DirtyAtStart, text, remedy)))
+    }
+
+    /// Another run that is at work here. A directory that cannot be listed any more says nothing.
+    pub(super) fn neighbours(&self) -> Option<Warning> {
+        files::neighbours(self.ground.directory()?, self.files.run()).ok()?
     }
 
     /// Memory that is being swapped is too small for what runs on this machine.

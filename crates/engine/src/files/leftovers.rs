@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
+use ioscape_model::warning::{Code, Warning};
 use rustix::fs::{Dir, FileType, FlockOperation, Mode, OFlags, Stat};
 
 use super::remove;
@@ -51,6 +52,29 @@ pub fn leftovers(directory: &Directory) -> Result<Vec<Leftover>> {
             run: candidate.run,
         })
         .collect())
+}
+
+/// The doubt that another run is at work in this directory, with its name; none while `run` is alone.
+///
+/// # Errors
+/// When the directory cannot be listed.
+pub fn neighbours(directory: &Directory, run: &RunId) -> Result<Option<Warning>> {
+    let others = candidates(directory)?.into_iter().filter(|candidate| {
+        !run.is_of_same_command(&candidate.run) && try_lock(&candidate.file).is_err()
+    });
+    let mut names: Vec<String> = others.map(|other| other.run.to_string()).collect();
+    names.sort();
+    names.dedup();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let text = format!(
+        "others measure in this directory at the same time (run_id {}): both have the storage and \
+         its caches for a part of the time only",
+        names.join(", ")
+    );
+    let remedy = "measure again when they have ended";
+    Ok(Some(Warning::new(Code::Neighbours, text, remedy)))
 }
 
 /// Removes what nobody holds, of one run or of all.

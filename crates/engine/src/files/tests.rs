@@ -173,6 +173,26 @@ fn live_files_are_told_from_leftovers_by_their_lock() {
 }
 
 #[test]
+fn runs_in_one_directory_name_each_other_while_they_last() {
+    let place = tempfile::tempdir().unwrap();
+    let mut files = [test_files(&place), test_files(&place)];
+    for files in &mut files {
+        files.get(0, MIB).unwrap();
+    }
+    let directory = open_directory(place.path()).unwrap();
+    let runs = files.each_ref().map(|files| files.run().clone());
+    for (run, other) in [(&runs[0], &runs[1]), (&runs[1], &runs[0])] {
+        let doubt = neighbours(&directory, run).unwrap().unwrap();
+        assert!(doubt.text.contains(other.as_str()), "{}", doubt.text);
+        assert!(!doubt.text.contains(run.as_str()), "{}", doubt.text);
+    }
+    let [mut killed, _live] = files;
+    // As after SIGKILL: what is left behind measures nothing.
+    killed.files.clear();
+    assert_eq!(neighbours(&directory, &runs[1]).unwrap(), None);
+}
+
+#[test]
 fn files_that_only_look_like_leftovers_are_left_alone() {
     let place = tempfile::tempdir().unwrap();
     let directory = open_directory(place.path()).unwrap();

@@ -11,6 +11,7 @@ use super::{device, probe, sample};
 use crate::cgroup::{Group, Version};
 use crate::clock::Clock;
 use crate::error::Result;
+use crate::files;
 use crate::run_id::RunId;
 use crate::target::{self, Directory};
 
@@ -24,6 +25,8 @@ pub fn of_directory(
     interrupt: Arc<AtomicBool>,
 ) -> Result<Facts> {
     let sysfs = target::describe::whole_device(directory.mount());
+    let run = RunId::random()?;
+    let neighbours = files::neighbours(&directory, &run)?;
     let mut facts = Facts {
         host: super::describe(clock),
         target: directory.describe(),
@@ -31,9 +34,8 @@ pub fn of_directory(
         device: sysfs.as_deref().map(device::look),
         sample: sample::take(clock, sysfs.as_deref()),
         probe: None,
-        warnings: directory.warnings(),
+        warnings: directory.warnings().into_iter().chain(neighbours).collect(),
     };
-    let run = RunId::random()?;
     facts.probe = probe::make(&Arc::new(directory), &run, clock, interrupt)?;
     Ok(facts)
 }

@@ -28,14 +28,18 @@ pub(crate) struct Mount {
 pub(crate) fn mount_of(file: BorrowedFd<'_>) -> Option<Mount> {
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).ok()?;
     let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim();
-    let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let table = table("/proc/self/mountinfo")?;
     table.lines().find(|line| line.split(' ').next() == Some(id)).and_then(parse)
 }
 
 /// All mounts this process sees.
 pub(crate) fn all() -> Vec<Mount> {
-    let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    table.lines().filter_map(parse).collect()
+    table("/proc/self/mountinfo").unwrap_or_default().lines().filter_map(parse).collect()
+}
+
+/// A table of the kernel that holds paths. They may be no text, which must not hide all others.
+pub(super) fn table(path: &str) -> Option<String> {
+    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// `22 27 0:21 / /proc rw,relatime shared:1 - proc proc rw`; see `proc_pid_mountinfo(5)`.

@@ -42,6 +42,19 @@ fn what_is_no_directory_is_refused_in_one_line_that_says_why() {
 }
 
 #[test]
+fn what_cannot_be_opened_is_said_with_what_would_help() {
+    let said = |number: i32| {
+        let error = io::Error::from_raw_os_error(number);
+        cannot_open(Path::new("place"), error).to_string()
+    };
+    assert!(said(libc::ENOENT).contains("that exists"), "{}", said(libc::ENOENT));
+    let denied = said(libc::EACCES);
+    assert!(denied.contains("this user may enter") && !denied.contains("exists"), "{denied}");
+    assert!(said(libc::EMFILE).contains("ulimit -n"), "{}", said(libc::EMFILE));
+    assert!(!said(libc::EIO).contains("exists"), "{}", said(libc::EIO));
+}
+
+#[test]
 fn a_block_device_where_a_directory_is_needed_is_refused_with_the_commands_for_one() {
     let device = fs::read_dir("/dev").unwrap().flatten().map(|entry| entry.path()).find(|path| {
         fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device())

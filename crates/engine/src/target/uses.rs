@@ -151,7 +151,7 @@ fn mounted_at(numbers: &[Number]) -> Vec<String> {
 }
 
 fn is_swap(numbers: &[Number]) -> bool {
-    let table = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let table = mounts::table("/proc/swaps").unwrap_or_default();
     table.lines().skip(1).any(|line| {
         let path = line.split_whitespace().next().unwrap_or_default();
         Number::of_path(Path::new(path)).is_some_and(|number| numbers.contains(&number))

@@ -17,6 +17,7 @@ use crate::chart::{
 use crate::facts::{self, Fact};
 use crate::figures::{self, UNKNOWN};
 use crate::html::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
+use crate::mark::page_mark;
 use crate::sample::Samples;
 
 /// The colours of systems, in their order.
@@ -32,6 +33,7 @@ pub fn comparison_html(page: &ComparisonPage<'_>) -> String {
     let data = script_json(&charts);
     let sections = (1..page.systems.len()).map(|place| section(page, place)).collect();
     let template = ComparisonTemplate {
+        mark: page_mark(page.systems.iter().map(|system| system.record)),
         style: STYLE,
         script: SCRIPT,
         plot: PLOT,
@@ -52,6 +54,7 @@ pub fn comparison_html(page: &ComparisonPage<'_>) -> String {
 #[derive(Template)]
 #[template(path = "comparison.html")]
 struct ComparisonTemplate {
+    mark: String,
     style: &'static str,
     script: &'static str,
     plot: &'static str,

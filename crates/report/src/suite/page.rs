@@ -6,10 +6,12 @@ use ioscape_model::Record;
 use super::{Section, doubts_of_run, extent, sections};
 use crate::facts::{self, Fact};
 use crate::html::STYLE;
+use crate::mark::page_mark;
 
 /// Renders the page.
 pub fn suite_html(record: &Record) -> String {
     let page = Page {
+        mark: page_mark([record]),
         style: STYLE,
         path: &record.header.target.path,
         storage: facts::storage(&record.header),
@@ -27,6 +29,7 @@ pub fn suite_html(record: &Record) -> String {
 #[derive(Template)]
 #[template(path = "suite.html")]
 struct Page<'a> {
+    mark: String,
     style: &'static str,
     path: &'a str,
     storage: String,

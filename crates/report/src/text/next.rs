@@ -61,7 +61,7 @@ fn steps(record: &Record, samples: &Samples<'_>, file: &str) -> Vec<Step> {
             figures::size(at.low),
             figures::size(at.high)
         );
-        let budget = format!("--budget {:.0}s", 2.0 * record.header.budget_s);
+        let budget = format!("--budget {:.0}s", 2.0 * record.budget_s());
         all.push(Step::new(why, &["ioscape run", "--resume", file, &budget]));
     }
     if let Some(estimate) = least_sure(record, samples) {
@@ -86,7 +86,7 @@ fn open_border(record: &Record) -> Option<&Border> {
     let spread = |border: &Border| border.unique_bytes.high / border.unique_bytes.low;
     let open = record.borders.iter().filter(|b| spread(b) > BORDER_OPEN && spread(b).is_finite());
     let widest = open.max_by(|a, b| spread(a).total_cmp(&spread(b)));
-    widest.filter(|_| out_of_time && record.header.budget_s > 0.0)
+    widest.filter(|_| out_of_time && record.budget_s() > 0.0)
 }
 
 /// The doubted workload with the widest interval.

@@ -8,6 +8,7 @@ use crate::chart::Chart;
 use crate::doubts::{self, Doubt};
 use crate::facts::{self, Fact};
 use crate::html::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
+use crate::mark::page_mark;
 use crate::sample::Samples;
 
 /// Predictions held against measurements: what the page of a validation and the report show alike.
@@ -67,6 +68,7 @@ pub fn validation_html(page: &ValidationPage<'_>) -> String {
     let charts: Vec<&Chart> = check.figures().map(|figure| &figure.chart).collect();
     let data = script_json(&charts);
     let page = Page {
+        mark: page_mark([trial]),
         style: STYLE,
         script: SCRIPT,
         plot: PLOT,
@@ -88,6 +90,7 @@ pub fn validation_html(page: &ValidationPage<'_>) -> String {
 #[derive(Template)]
 #[template(path = "validation.html")]
 struct Page<'a> {
+    mark: String,
     style: &'static str,
     script: &'static str,
     plot: &'static str,

@@ -275,6 +275,17 @@ fn text_lines(page: &str) -> String {
     kept.join("\n") + "\n"
 }
 
+#[test]
+fn a_page_names_its_runs_in_an_element_that_no_record_can_break() {
+    let mut record = fixture::full();
+    let mark = ioscape_report::page_mark([&record]);
+    assert!(html_with_model(&record).contains(&mark));
+    assert!(mark.contains(&record.header.run_id), "{mark}");
+    record.header.run_id = "\"><script>alert(1)</script>".to_owned();
+    let mark = ioscape_report::page_mark([&record]);
+    assert!(!mark.contains("script>") && mark.matches('"').count() == 4, "{mark}");
+}
+
 /// `page.txt` is what the page of the fixture says; after a change that is meant, copy
 /// `target/tmp/page.txt` over it.
 #[test]

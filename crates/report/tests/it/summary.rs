@@ -40,6 +40,20 @@ fn a_whole_run_is_summed_up_as_ever() {
 }
 
 #[test]
+fn a_run_that_went_on_under_a_longer_budget_says_that_one() {
+    let mut record = fixture::full();
+    let resumed = |budget_s| ioscape_model::line::Resumed {
+        time: String::new(),
+        elapsed_before_s: 900.0,
+        budget_s,
+        command_line: vec![],
+    };
+    record.resumed = vec![resumed(Some(1800.0)), resumed(None)];
+    let summary = text(&record, "r.jsonl", 80, false);
+    assert!(summary.contains("of a budget of 30 min"), "{summary}");
+}
+
+#[test]
 fn no_line_is_longer_than_the_terminal_is_wide() {
     for (name, record) in records().into_iter().chain([("unsure", unsure())]) {
         for width in [60, 80, 120] {
