@@ -140,7 +140,7 @@ pub(crate) struct RunArgs {
     /// Most data a workload may touch
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) unique_max: Option<u64>,
-    /// Most bytes written altogether, for the sake of the device's life
+    /// Most bytes that reach the device, what the filesystem adds included: the run ends before that, for the sake of the device's life
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_written: Option<u64>,
     /// Go on with a run that was interrupted

@@ -3,7 +3,7 @@
 mod highest_rate;
 
 use ioscape_analysis::estimate;
-use ioscape_engine::{Clock, EngineKind, Error, RunId, UringOptions};
+use ioscape_engine::{Clock, EngineKind, Error, Rig, RunId, UringOptions};
 use ioscape_experiment::measure::{Subject, measure as visit};
 use ioscape_model::line::FORMAT_VERSION;
 use ioscape_model::units::{show_bytes, show_rate, show_seconds, three_digits};
@@ -92,10 +92,11 @@ fn measure_workload(
     let visits = Visits { args, header: &header, work };
     let (points, failure) = visits.make(&mut bench, &mut journal)?;
     let mut warnings = bench.warnings.clone();
-    let (elapsed_s, written_bytes) = (bench.rig.now_s(), bench.rig.written_bytes());
+    let elapsed_s = bench.rig.now_s();
     let is_file = bench.sim_ranges.is_none()
         && !bench.rig.hints().in_memory
         && args.engine != EngineArg::Null;
+    let end = end(&points, failure.as_ref(), &*bench.rig);
     drop(bench); // test files and limits go before anything is said
     let (estimates, _) = estimate::pool(&points, 1);
     if let Some(note) = estimates.first().filter(|_| is_file).and_then(state_of_cache) {
@@ -105,7 +106,6 @@ fn measure_workload(
     for line in pooled(&points, elapsed_s, failure.is_some()) {
         write(&mut journal, &line)?;
     }
-    let end = end(&points, failure.as_ref(), elapsed_s, written_bytes);
     write(&mut journal, &Line::End(end))?;
     if let Some(mut estimate) = estimates.into_iter().next() {
         // A visit may have said the same.
@@ -159,7 +159,7 @@ fn engine(args: &MeasureArgs) -> anyhow::Result<EngineKind> {
     }
 }
 
-fn end(points: &[Point], failure: Option<&Error>, elapsed_s: f64, written_bytes: u64) -> End {
+fn end(points: &[Point], failure: Option<&Error>, rig: &dyn Rig) -> End {
     let read = |point: &Point| point.classes.read_seq.bytes + point.classes.read_rand.bytes;
     End {
         reason: match failure {
@@ -168,10 +168,11 @@ fn end(points: &[Point], failure: Option<&Error>, elapsed_s: f64, written_bytes:
             Some(_) => EndReason::Failed,
         },
         points: points.len() as u64,
-        elapsed_s,
+        elapsed_s: rig.now_s(),
         spent_s: points.iter().fold(Spent::default(), |sum, point| sum.plus(&point.spent_s)),
         read_bytes: points.iter().map(read).sum(),
-        written_bytes,
+        written_bytes: rig.written_bytes(),
+        device_written_bytes: rig.device_written_bytes(),
         forecast: None,
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ioscape_engine::RunId;
 use ioscape_experiment::explore::Earlier;
+use ioscape_experiment::plan::extent::files_bytes;
 use ioscape_model::line::Resumed;
 use ioscape_model::{EndReason, Header, Method, Record};
 
@@ -80,6 +81,7 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
         elapsed_s,
         revision: record.revision_max,
         written_bytes: written_bytes(&record),
+        device_written_bytes: device_written_bytes(&record),
         warnings: record.warnings.clone(),
     };
     let common = Common {
@@ -130,7 +132,14 @@ fn written_bytes(record: &Record) -> u64 {
         let bytes = point.classes.write_seq.bytes + point.classes.write_rand.bytes;
         (bytes as f64 * (1.0 - point.write_absorbed_fraction.unwrap_or(0.0))) as u64
     };
-    let laid_out = |point: &ioscape_model::Point| point.workload.unique_bytes;
-    let largest = record.points.iter().map(laid_out).max().unwrap_or(0);
-    largest + record.points.iter().map(written).sum::<u64>()
+    // Each part of the run made its files anew.
+    let parts = record.resumed.len() as u64 + 1;
+    let files_bytes = files_bytes(record.points.iter().map(|point| &point.workload));
+    parts * files_bytes + record.points.iter().map(written).sum::<u64>()
+}
+
+/// What the device counted; where nobody wrote that down, at least what was written.
+fn device_written_bytes(record: &Record) -> u64 {
+    let counted = record.end.as_ref().and_then(|end| end.device_written_bytes);
+    counted.unwrap_or_else(|| written_bytes(record))
 }

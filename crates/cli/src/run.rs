@@ -268,6 +268,8 @@ fn header(args: &RunArgs, bench: &Bench, run: &RunId, seed: u64) -> Header {
         // What goes past the page cache finds no border of it.
         (hints.read_cache_bytes, hints.write_cache_bytes) = (None, None);
     }
+    // Most of what may be written is for the workloads.
+    hints.room_bytes = extent::room_bytes(hints.room_bytes, args.max_written);
     let limits = model::Limits {
         precision: args.precision,
         written_max_bytes: args.max_written,
@@ -324,6 +326,7 @@ fn forecast_rows(header: &Header) -> Vec<ForecastRow> {
         ranges: header.ranges,
         rules: header.rules,
         budget_s: header.budget_s,
+        written_max_bytes: header.limits.written_max_bytes,
         layout_bytes_per_s: header.hints.layout_bytes_per_s,
     })
 }

@@ -326,6 +326,7 @@ fn end(trials: &[Trial], failure: Option<&Error>, elapsed_s: f64) -> End {
         spent_s: ioscape_model::Spent::default(),
         read_bytes: moved(|io| io.read_bytes),
         written_bytes: moved(|io| io.written_bytes),
+        device_written_bytes: None,
         forecast: None,
     }
 }

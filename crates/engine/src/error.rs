@@ -65,6 +65,9 @@ pub enum Error {
         /// What all test files together would take.
         wanted_bytes: u64,
     },
+    /// No more may be written.
+    #[error("as much was written as --max-written allows: allow more, or lower --unique-max")]
+    MaxWritten,
     /// Ctrl-C or SIGTERM.
     #[error("interrupted")]
     Interrupted,

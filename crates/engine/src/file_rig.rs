@@ -23,11 +23,13 @@ use crate::schedule::Schedule;
 use crate::tally::Together;
 use crate::target::Ground;
 use crate::worker::{Shared, Task, Worker};
+use ceiling::{Ceiling, Spending, dirtied_bytes};
 use engines::{Equipment, Seat};
 use look::{Looked, resident_bytes};
 use verified::Ledgers;
 use watch::Watch;
 
+mod ceiling;
 mod direct;
 mod engines;
 mod look;
@@ -74,9 +76,9 @@ pub struct FileRig {
     /// How fast files are laid out, and read in, where that was seen.
     laid_out_bytes_per_s: Option<f64>,
     read_in_bytes_per_s: Option<f64>,
+    /// By the workloads; what was dirty already is left out where that is known.
     workload_written_bytes: u64,
-    /// Of that, what was not dirty already, window by window.
-    dirtied_bytes: u64,
+    ceiling: Ceiling,
     running: Option<Running>,
     ledgers: Option<Ledgers>,
 }
@@ -97,8 +99,8 @@ struct Running {
     resident_at_start_bytes: Option<u64>,
     warnings: Vec<Warning>,
     watch: Watch,
-    next_ns: u64,
     looked: Looked,
+    spending: Spending,
 }
 
 /// The workers, before they begin.
@@ -158,6 +160,7 @@ impl FileRig {
         Ok(Self {
             clock,
             stopwatch: Stopwatch::calibrated(),
+            ceiling: Ceiling::over(&ground, host.cpus),
             ground,
             files,
             engine: EngineKind::default(),
@@ -175,7 +178,6 @@ impl FileRig {
             laid_out_bytes_per_s: None,
             read_in_bytes_per_s: None,
             workload_written_bytes: 0,
-            dirtied_bytes: 0,
             running: None,
             ledgers: None,
         })
@@ -285,14 +287,15 @@ impl FileRig {
         running.shared.stop();
         let mut times = Together::new();
         let mut failed = None;
-        for worker in running.workers.drain(..) {
-            let written = worker.published.counts()[2..].iter().map(|c| c.bytes).sum::<u64>();
-            self.workload_written_bytes += written;
+        for worker in &mut running.workers {
             match worker.join() {
                 Ok(theirs) => times.add(&theirs),
                 Err(error) => failed = Some(error),
             }
         }
+        let now = self.reading(&running.workers);
+        self.account(&running.before, &now);
+        self.ceiling.unsynced_bytes += dirtied_bytes(&running.work, now.written_bytes());
         failed.map_or(Ok(Some((running, times))), Err)
     }
 
@@ -396,6 +399,7 @@ impl Rig for FileRig {
             lap_s
         };
         let mut spent_s = Spent::default();
+        self.check_ceiling(self.missing_bytes(&shares))?;
         for (number, length) in &shares {
             self.lay_out(*number, *length)?;
         }
@@ -427,7 +431,8 @@ impl Rig for FileRig {
         }
         self.open_ledgers();
         let Crew { watch, members, files: held, warnings } = self.crew(work, seed)?;
-        let gate = shared.hold();
+        let held_back = Arc::clone(&shared);
+        let gate = held_back.hold();
         let mut workers = Vec::new();
         for task in members {
             let spawned = Worker::spawn(Arc::clone(&shared), task);
@@ -442,36 +447,42 @@ impl Rig for FileRig {
             Access::Direct => resident_bytes(work, &files),
             Access::Buffered => None,
         };
-        shared.begin_schedules(&watch);
-        drop(gate);
-        let before = self.reading(&workers);
-        self.running = Some(Running {
+        let mut running = Running {
             work: work.clone(),
             shared,
             workers,
             files,
             _held: held,
-            before,
+            before: at_start,
             at_start,
             resident_at_start_bytes,
             warnings,
             watch: watched,
-            next_ns: before.at_ns,
             looked: Looked::default(),
-        });
+            spending: Spending::default(),
+        };
+        self.allow_writing(&mut running);
+        running.shared.begin_schedules(&watch);
+        drop(gate);
+        running.before = self.reading(&running.workers);
+        self.running = Some(running);
         Ok(())
     }
 
     fn window(&mut self, length_s: f64) -> Result<Window> {
         let mut running = self.running.take().expect("a window follows a start");
-        running.next_ns = running.before.at_ns + (length_s * 1e9) as u64;
-        self.clock.sleep_until(running.next_ns);
+        if !self.sleep_below_ceiling(&mut running, (length_s * 1e9) as u64) {
+            running.shared.stop();
+            self.running = Some(running);
+            return Err(Error::MaxWritten);
+        }
         let now = self.reading(&running.workers);
         if now.at_ns >= running.looked.next_ns {
             running.looked = self.look(&running);
         }
         let before = std::mem::replace(&mut running.before, now);
         let looked = running.looked;
+        self.account(&before, &now);
         let failed = running.shared.has_failed();
         self.running = Some(running);
         if self.check().is_err() {
@@ -487,12 +498,6 @@ impl Rig for FileRig {
         }
         let dirty = self.counters.dirty();
         let io = before.io.zip(now.io).filter(|_| self.hints.counters);
-        if let Some((then, now_io)) = io {
-            // The kernel counts whole folios: no more was dirtied than was written.
-            let dirtied = now_io.dirtied_bytes.saturating_sub(then.dirtied_bytes);
-            let written = now.written_bytes().saturating_sub(before.written_bytes());
-            self.dirtied_bytes += dirtied.min(written);
-        }
         Ok(Window {
             length_s: (now.at_ns - before.at_ns) as f64 * 1e-9,
             classes: std::array::from_fn(|class| {
@@ -527,6 +532,7 @@ impl Rig for FileRig {
 
     fn finish(&mut self, sync: bool) -> Result<Finished> {
         let now = self.running.as_ref().map(|running| self.reading(&running.workers));
+        let unsynced_before_bytes = self.ceiling.unsynced_bytes;
         let Some((mut running, times)) = self.stop()? else {
             return Ok(self.finished(Together::new(), vec![], None));
         };
@@ -546,7 +552,10 @@ impl Rig for FileRig {
         if sync && !self.ground.is_memory() && self.engine != EngineKind::Null {
             let began_s = self.clock.now_s();
             match running.files.iter().try_for_each(rustix::fs::fdatasync) {
-                Ok(()) => sync_s = Some(self.clock.now_s() - began_s),
+                Ok(()) => {
+                    sync_s = Some(self.clock.now_s() - began_s);
+                    self.ceiling.unsynced_bytes = unsynced_before_bytes;
+                }
                 Err(error) if failures::kind(&error.into()).is_some() => {
                     warnings.push(verified::not_durable(error));
                 }
@@ -558,12 +567,20 @@ impl Rig for FileRig {
         Ok(self.finished(times, warnings, sync_s))
     }
 
-    /// What reaches storage: pages count once for every time they were made dirty, however often
-    /// they were written in between.
     fn written_bytes(&self) -> u64 {
-        let of_workloads =
-            if self.hints.counters { self.dirtied_bytes } else { self.workload_written_bytes };
-        self.files.written_bytes() + of_workloads
+        self.files.written_bytes() + self.workload_written_bytes
+    }
+
+    fn device_written_bytes(&self) -> Option<u64> {
+        self.ceiling.device_bytes()
+    }
+
+    fn limit_written(&mut self, most_bytes: u64) {
+        self.ceiling.most_bytes = Some(most_bytes);
+    }
+
+    fn may_write_bytes(&self) -> u64 {
+        self.left_at_rest_bytes()
     }
 }
 

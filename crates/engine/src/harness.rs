@@ -30,7 +30,7 @@ pub fn cost_s(clock: &Clock) -> Option<f64> {
         watch,
         cpu: None,
     };
-    let worker = Worker::spawn(Arc::clone(&shared), task).ok()?;
+    let mut worker = Worker::spawn(Arc::clone(&shared), task).ok()?;
     let done = || worker.published.counts().iter().map(|class| class.ops).sum::<u64>();
     let mut least_s = f64::INFINITY;
     let (mut before, mut before_ns) = (done(), clock.now_ns());

@@ -7,6 +7,7 @@ pub mod cachestat;
 mod cgroup;
 pub mod clock;
 pub mod counters;
+mod device_counter;
 pub mod dirty_limit;
 pub mod engine;
 pub mod error;

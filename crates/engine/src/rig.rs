@@ -137,7 +137,10 @@ pub trait Rig {
     /// the workload asks for.
     ///
     /// # Errors
-    /// When the files cannot be made or the run was interrupted.
+    /// When the files cannot be made or the run was interrupted; [`Error::MaxWritten`], before
+    /// anything is written, when more than may be written would have to be laid out.
+    ///
+    /// [`Error::MaxWritten`]: crate::Error::MaxWritten
     fn prepare(&mut self, work: &Workload) -> Result<Prepared>;
 
     /// Sets the workers going. Requests are drawn from `seed`.
@@ -150,7 +153,10 @@ pub trait Rig {
     ///
     /// # Errors
     /// When none of many requests succeeded any more, one failed in a way that is no result, or the
-    /// run was interrupted; the workers have been stopped then.
+    /// run was interrupted; the workers have been stopped then. [`Error::MaxWritten`] when no more
+    /// may be written: the workers have stopped, and what they did before this window counts.
+    ///
+    /// [`Error::MaxWritten`]: crate::Error::MaxWritten
     fn window(&mut self, length_s: f64) -> Result<Window>;
 
     /// Forgets the response times so far: the windows begin to count.
@@ -164,4 +170,19 @@ pub trait Rig {
 
     /// Bytes written so far, layout included.
     fn written_bytes(&self) -> u64;
+
+    /// Bytes that the device counted since the rig was made, those of other programs included;
+    /// `None` where no device is known.
+    fn device_written_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// From now on at most so many bytes reach storage, all since the rig was made. A rig that
+    /// writes nothing has nothing to do for that.
+    fn limit_written(&mut self, _most_bytes: u64) {}
+
+    /// What of that is left once all that is dirty has been written back.
+    fn may_write_bytes(&self) -> u64 {
+        u64::MAX
+    }
 }

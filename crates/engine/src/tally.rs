@@ -9,6 +9,7 @@ use crate::engine::{Done, failed};
 use crate::error::Result;
 use crate::failures::{self, Failures};
 use crate::request::Op;
+use crate::rig::Class;
 use crate::verify::Mismatch;
 
 /// In place of the time of a request that failed.
@@ -153,6 +154,11 @@ impl Tally {
     /// Requests of all classes.
     pub fn ops(&self) -> u64 {
         self.sums.iter().map(|sum| sum.ops).sum()
+    }
+
+    /// Bytes written by them.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.sums[Class::WriteSeq as usize].bytes + self.sums[Class::WriteRand as usize].bytes
     }
 
     /// Their response times added up.

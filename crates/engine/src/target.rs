@@ -187,6 +187,11 @@ impl Directory {
         MEMORY.contains(&self.filesystem())
     }
 
+    /// Whether a write goes to a new place.
+    pub(crate) fn copies_on_write(&self) -> bool {
+        COPY_ON_WRITE.contains(&self.filesystem())
+    }
+
     /// Whether device bytes and resident pages mean here what they seem to.
     pub fn counters_trusted(&self) -> bool {
         !self.is_memory() && !is_indirect(self.filesystem())
@@ -220,7 +225,7 @@ impl Directory {
                 "name a directory on a disk to measure one",
             ));
         }
-        if COPY_ON_WRITE.contains(&filesystem) {
+        if self.copies_on_write() {
             let options = &self.mount.super_options;
             let compresses = options.split(',').find(|option| option.starts_with("compress"));
             let text = match compresses {

@@ -26,6 +26,8 @@ const BATCH_MAX: usize = 64;
 const BATCH_NS: u64 = 200_000;
 /// A worker that waits looks this often whether it is to stop.
 const WAIT_MAX_NS: u64 = 50_000_000;
+/// One that may write no more looks this often whether it may.
+const ALLOWED_AGAIN_NS: u64 = 200_000;
 const NO_OP: Op = Op { offset: 0, length: 0, class: Class::ReadSeq, due_ns: 0 };
 
 /// What all workers of a run share.
@@ -75,13 +77,15 @@ impl Shared {
     }
 }
 
-/// A worker's counts since its start, on cache lines of their own.
-#[derive(Debug, Default)]
+/// A worker's counts since its start and what it may write, on cache lines of their own.
+#[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Published {
     classes: [PublishedClass; 4],
     position: AtomicU64,
     failed_ops: AtomicU64,
+    /// Having written so much since its start, the worker waits to be allowed more.
+    write_max_bytes: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -92,6 +96,31 @@ struct PublishedClass {
 }
 
 impl Published {
+    fn new() -> Self {
+        Self {
+            classes: Default::default(),
+            position: AtomicU64::new(0),
+            failed_ops: AtomicU64::new(0),
+            write_max_bytes: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Bytes written so far.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        let [_, _, sequential, random] = &self.classes;
+        sequential.bytes.load(Ordering::Relaxed) + random.bytes.load(Ordering::Relaxed)
+    }
+
+    /// What the worker may write before it has to wait, from its start.
+    pub(crate) fn write_max_bytes(&self) -> u64 {
+        self.write_max_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Lets it write so much, from its start.
+    pub(crate) fn allow_writing(&self, most_bytes: u64) {
+        self.write_max_bytes.store(most_bytes, Ordering::Relaxed);
+    }
+
     /// The counts now.
     pub(crate) fn counts(&self) -> [ClassCount; 4] {
         self.classes.each_ref().map(|class| ClassCount {
@@ -127,13 +156,14 @@ pub(crate) struct Task {
 /// A worker as the watcher holds it.
 pub(crate) struct Worker {
     pub(crate) published: Arc<Published>,
-    thread: JoinHandle<Result<Tally>>,
+    /// Until it is joined.
+    thread: Option<JoinHandle<Result<Tally>>>,
 }
 
 impl Worker {
     /// A thread that waits for the common start.
     pub(crate) fn spawn(shared: Arc<Shared>, task: Task) -> std::io::Result<Self> {
-        let published = Arc::new(Published::default());
+        let published = Arc::new(Published::new());
         let Task { stream, engine, schedule, watch, cpu } = task;
         let mut run = Loop {
             shared,
@@ -158,12 +188,13 @@ impl Worker {
                 failing.armed = outcome.is_err();
                 outcome.map(|()| run.tally)
             })?;
-        Ok(Self { published, thread })
+        Ok(Self { published, thread: Some(thread) })
     }
 
-    /// Waits for the thread.
-    pub(crate) fn join(self) -> Result<Tally> {
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    /// Waits for the thread. What it published stays.
+    pub(crate) fn join(&mut self) -> Result<Tally> {
+        let thread = self.thread.take().expect("a worker is waited for once");
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
@@ -206,8 +237,13 @@ impl Loop {
         }
     }
 
+    /// Looked at before every batch. Waits where no more may be written.
     fn is_on(&self) -> bool {
-        !self.shared.stop.load(Ordering::Relaxed)
+        let is_stopped = || self.shared.stop.load(Ordering::Relaxed);
+        while self.tally.written_bytes() >= self.published.write_max_bytes() && !is_stopped() {
+            self.watch.wait_until(self.watch.now_ns() + ALLOWED_AGAIN_NS, WAIT_MAX_NS);
+        }
+        !is_stopped()
     }
 
     /// One request after the other, a batch at a time.

@@ -405,6 +405,68 @@ fn visit(rig: &mut FileRig, text: &str) -> (Vec<Window>, ioscape_engine::Finishe
     (windows, rig.finish(false).unwrap())
 }
 
+/// What the device of a mounted filesystem has taken in its life, by the kernel's own count.
+fn device_bytes(mounted: &Mounted) -> u64 {
+    rustix::fs::syncfs(File::open(mounted.point()).unwrap()).unwrap();
+    let device = mounted.open().describe().device.unwrap();
+    let stat = fs::read_to_string(format!("/sys/class/block/{device}/stat")).unwrap();
+    stat.split_whitespace().nth(6).unwrap().parse::<u64>().unwrap() * 512
+}
+
+/// Visits one workload after the other until no more may be written; says how many that were.
+fn write_all(rig: &mut FileRig, works: &[&str]) -> usize {
+    for (visits, text) in works.iter().cycle().enumerate() {
+        let work = Workload::parse(text).unwrap();
+        let begun = rig.prepare(&work).and_then(|_| rig.start(&work, visits as u64));
+        let ended = begun.err().or_else(|| (0..5).find_map(|_| rig.window(0.1).err()));
+        rig.finish(ended.is_none()).unwrap();
+        match ended {
+            Some(Error::MaxWritten) => return visits,
+            Some(error) => panic!("{error}"),
+            None => assert!(visits < 1000, "there is no end to it"),
+        }
+    }
+    unreachable!("works are visited again and again")
+}
+
+#[test]
+fn no_more_reaches_the_device_than_may_be_written_whatever_writes_it() {
+    const MOST: u64 = 160 * MIB;
+    let works = [
+        "unique_bytes=24MiB,read_frac=0,size_mean=4KiB,seq_frac=0",
+        "unique_bytes=24MiB,read_frac=0.5,process_num=2,fsync_every=8",
+        "unique_bytes=16MiB,read_frac=0,size_mean=1MiB,seq_frac=1",
+        "unique_bytes=24MiB,read_frac=0,size_mean=4KiB,fsync_every=1",
+        "unique_bytes=16MiB,read_frac=0,process_num=2,access=direct",
+    ];
+    // Nothing is written behind our backs.
+    for (filesystem, options) in
+        [("ext4", "noinit_itable"), ("xfs", "noatime"), ("btrfs", "noatime")]
+    {
+        let Some(mounted) = Mounted::make(filesystem, options) else { continue };
+        for from in [0, 3] {
+            let before_bytes = device_bytes(&mounted);
+            let mut rig = rig(&mounted, EngineKind::default());
+            rig.limit_written(MOST);
+            let visits = write_all(&mut rig, &[&works[from..], &works[..from]].concat());
+            let (counted, own) = (rig.device_written_bytes().unwrap(), rig.written_bytes());
+            drop(rig);
+            let taken = device_bytes(&mounted) - before_bytes;
+            let shown = format!(
+                "{filesystem} from {from}: {visits} visits, {} of {} MiB, {} by the rig's count, \
+                 {} of its own",
+                taken / MIB,
+                MOST / MIB,
+                counted / MIB,
+                own / MIB
+            );
+            eprintln!("{shown}");
+            assert!(taken <= MOST / 100 * 102, "{shown}");
+            assert!(taken >= MOST / 2, "{shown}");
+        }
+    }
+}
+
 #[test]
 fn direct_requests_leave_the_page_cache_alone_and_come_from_storage() {
     let Some(mounted) = Mounted::make("ext4", "noatime") else { return };

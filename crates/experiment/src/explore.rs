@@ -14,6 +14,7 @@ use ioscape_stats::quantile;
 use crate::measure::{self, Subject, measure};
 use crate::plan::{Landscape, Plan, Seen, Visit};
 use crate::publish;
+use crate::written::{self, LeftOut, Written};
 
 /// Seconds between two canaries.
 const CANARY_EVERY_S: f64 = 60.0;
@@ -73,6 +74,8 @@ pub struct Earlier {
     pub revision: u32,
     /// Bytes they wrote, as far as the record says.
     pub written_bytes: u64,
+    /// What the device took meanwhile, as far as the record says.
+    pub device_written_bytes: u64,
     /// Doubts already in the record.
     pub warnings: Vec<Warning>,
 }
@@ -122,8 +125,8 @@ pub(crate) struct Progress {
     pub(crate) warnings: Vec<Warning>,
     elapsed_before_s: f64,
     written_before_bytes: u64,
-    /// The most that one visit wrote.
-    visit_written_max_bytes: u64,
+    device_written_before_bytes: u64,
+    written: Written,
     points_at_map: usize,
     /// On the budget's clock.
     last_canary_s: f64,
@@ -132,12 +135,13 @@ pub(crate) struct Progress {
 impl Progress {
     fn after(earlier: Earlier) -> Self {
         Self {
+            written: Written::after(earlier.points.len()),
             points: earlier.points,
             revision: earlier.revision,
             warnings: earlier.warnings,
             elapsed_before_s: earlier.elapsed_s,
             written_before_bytes: earlier.written_bytes,
-            visit_written_max_bytes: 0,
+            device_written_before_bytes: earlier.device_written_bytes,
             points_at_map: 0,
             last_canary_s: f64::NEG_INFINITY,
         }
@@ -150,6 +154,15 @@ impl Progress {
 
     fn written_bytes(&self, rig: &dyn Rig) -> u64 {
         self.written_before_bytes + rig.written_bytes()
+    }
+
+    fn device_written_bytes(&self, rig: &dyn Rig) -> Option<u64> {
+        Some(self.device_written_before_bytes + rig.device_written_bytes()?)
+    }
+
+    /// What counts against `--max-written` before this part begins.
+    fn spent_before_bytes(&self) -> u64 {
+        self.written_before_bytes.max(self.device_written_before_bytes)
     }
 
     /// What this visit may take, laying out what is missing and reading it in included, seconds.
@@ -176,9 +189,14 @@ impl Progress {
 /// Only when the journal cannot be written; everything else ends the run with a reason.
 pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalError> {
     let mut progress = Progress::after(earlier);
+    if let Some(most_bytes) = run.header.limits.written_max_bytes {
+        run.rig.limit_written(most_bytes.saturating_sub(progress.spent_before_bytes()));
+    }
     replay(&mut run, &progress);
     let (reason, failure) = visit_all(&mut run, &mut progress)?;
-    for warning in publish::closing_warnings(&run, &progress) {
+    let device_bytes = progress.device_written_bytes(run.rig).unwrap_or(0);
+    let exceeded = written::exceeded(run.header, device_bytes, progress.written_bytes(run.rig));
+    for warning in publish::closing_warnings(&run, &progress).into_iter().chain(exceeded) {
         note(&mut run, &mut progress, warning)?;
     }
     let unfinished = matches!(reason, EndReason::Interrupted | EndReason::Failed);
@@ -207,8 +225,8 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             return Ok((EndReason::Interrupted, None));
         }
         let elapsed_s = progress.elapsed_s(run.rig);
-        if let Some(reason) = limit_reached(run, progress, elapsed_s) {
-            return Ok((reason, None));
+        if elapsed_s + progress.visit_s() > run.budget_s {
+            return Ok((EndReason::Budget, None));
         }
         let Some(visit) = next_visit(run, progress, elapsed_s) else {
             return Ok((EndReason::Complete, None));
@@ -222,31 +240,51 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
         }
         // Fitting models takes its time, too.
         let elapsed_s = progress.elapsed_s(run.rig);
-        if let Some(reason) = limit_reached(run, progress, elapsed_s) {
-            return Ok((reason, None));
+        if elapsed_s + progress.visit_s() > run.budget_s {
+            return Ok((EndReason::Budget, None));
+        }
+        let left_bytes = run.rig.may_write_bytes();
+        let expected_bytes =
+            progress.written.expected_bytes(run.header, &progress.points, &visit.workload);
+        if expected_bytes > left_bytes {
+            leave_out(run, progress, &visit, Some(expected_bytes))?;
+            return Ok((EndReason::Written, None));
         }
         (run.on_event)(Event::Visit { visit: &visit, points: progress.points.len(), elapsed_s });
-        let before_bytes = run.rig.written_bytes();
-        let made = make(run, progress, &visit);
-        let written_bytes = run.rig.written_bytes() - before_bytes;
-        progress.visit_written_max_bytes = progress.visit_written_max_bytes.max(written_bytes);
-        match made {
-            Ok(point) => keep(run, progress, point)?,
+        match make(run, progress, &visit) {
+            Ok(point) => {
+                let spent_bytes = left_bytes.saturating_sub(run.rig.may_write_bytes());
+                progress.written.learn(run.header, &progress.points, (&point, spent_bytes));
+                keep(run, progress, point)?;
+            }
+            Err(Error::MaxWritten) => {
+                leave_out(run, progress, &visit, None)?;
+                return Ok((EndReason::Written, None));
+            }
             Err(Error::Interrupted) => return Ok((EndReason::Interrupted, None)),
             Err(error) => return Ok((EndReason::Failed, Some(error.to_string()))),
         }
     }
 }
 
-fn limit_reached(run: &Run<'_>, progress: &Progress, elapsed_s: f64) -> Option<EndReason> {
-    if elapsed_s + progress.visit_s() > run.budget_s {
-        return Some(EndReason::Budget);
-    }
-    let written_bytes = progress.written_bytes(run.rig);
-    // The next visit may write as much as any before it.
-    let expected_bytes = written_bytes.saturating_add(progress.visit_written_max_bytes);
-    let is_used_up = run.header.limits.written_max_bytes.is_some_and(|most| expected_bytes >= most);
-    is_used_up.then_some(EndReason::Written)
+/// Notes that no more is to be written than this visit would need.
+fn leave_out(
+    run: &mut Run<'_>,
+    progress: &mut Progress,
+    visit: &Visit,
+    expected_bytes: Option<u64>,
+) -> Result<(), JournalError> {
+    let elapsed_s = progress.elapsed_s(run.rig);
+    let left_s = run.budget_s - elapsed_s;
+    let at = LeftOut {
+        elapsed_s,
+        budget_s: run.budget_s,
+        left_bytes: run.rig.may_write_bytes(),
+        expected_bytes,
+        visits: (left_s / progress.visit_s()) as u64,
+    };
+    let warning = written::left_out(run.header, &visit.workload, &at);
+    note(run, progress, warning)
 }
 
 fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Option<Visit> {
@@ -374,6 +412,7 @@ fn end_line(run: &Run<'_>, progress: &Progress, reason: EndReason) -> End {
         spent_s,
         read_bytes: progress.points.iter().map(read).sum(),
         written_bytes: progress.written_bytes(run.rig),
+        device_written_bytes: progress.device_written_bytes(run.rig),
         forecast: run.header.forecast,
     }
 }

@@ -38,6 +38,8 @@ pub struct Question {
     pub rules: Rules,
     /// The budget, seconds.
     pub budget_s: f64,
+    /// The most that may be written.
+    pub written_max_bytes: Option<u64>,
     /// How fast test files are laid out, where that was tried.
     pub layout_bytes_per_s: Option<f64>,
 }
@@ -102,6 +104,7 @@ fn blend_note() -> String {
 #[derive(Clone, Copy, Debug)]
 struct Costs {
     budget_s: f64,
+    written_max_bytes: Option<u64>,
     layout_bytes: f64,
     layout_s: f64,
     visit_s: f64,
@@ -128,6 +131,7 @@ impl Costs {
         let visit_written_bytes = WRITE_SHARE * running_s * bytes_per_s;
         Self {
             budget_s: question.budget_s,
+            written_max_bytes: question.written_max_bytes,
             layout_bytes,
             layout_s: layout_bytes / bytes_per_s,
             visit_s: running_s + warm_up_s,
@@ -154,14 +158,18 @@ impl Costs {
     /// As many of the points as the budget allows; one, however short it is.
     fn within_budget(&self, plan: &'static str, points: u64, note: String) -> ForecastRow {
         let affordable = ((self.budget_s - self.layout_s) / self.visit_s).max(1.0) as u64;
-        if points <= affordable {
-            return self.row(plan, points, note);
-        }
         let note = match points {
             u64::MAX => note,
+            _ if points <= affordable => note,
             _ => format!("{note}, {points} in all: the budget is too short for them"),
         };
-        self.row(plan, affordable, note)
+        let mut row = self.row(plan, points.min(affordable), note);
+        if let Some(most) = self.written_max_bytes.filter(|most| *most < row.written_bytes) {
+            // Caches take more of the writes than is known beforehand: how many visits it allows is not.
+            row.written_bytes = most;
+            row.note += "; --max-written may end it sooner";
+        }
+        row
     }
 }
 
@@ -183,12 +191,23 @@ mod tests {
             ranges: Ranges::usual(2),
             rules: Rules::brief(),
             budget_s: 600.0,
+            written_max_bytes: None,
             layout_bytes_per_s: Some(1e9),
         }
     }
 
     fn row(question: &Question, plan: &str) -> ForecastRow {
         forecast(question).into_iter().find(|row| row.plan == plan).unwrap()
+    }
+
+    #[test]
+    fn no_more_is_forecast_than_may_be_written() {
+        let limited = Question { written_max_bytes: Some(GIB), ..question(Method::Blend) };
+        let (free, held) = (row(&question(Method::Blend), "blend"), row(&limited, "blend"));
+        assert!(free.written_bytes > GIB);
+        assert_eq!((held.written_bytes, held.points), (GIB, free.points));
+        assert!(held.note.ends_with("--max-written may end it sooner"), "{}", held.note);
+        assert_eq!(row(&limited, "paper"), row(&question(Method::Blend), "paper"));
     }
 
     #[test]

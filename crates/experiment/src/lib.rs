@@ -9,6 +9,7 @@ pub mod measure;
 pub mod plan;
 mod publish;
 pub mod validate;
+mod written;
 
 pub use measure::{Event, Subject, measure};
 pub use plan::{Landscape, Plan, Seen, Visit};

@@ -72,7 +72,8 @@ pub enum Event {
 /// Visits a workload once.
 ///
 /// # Errors
-/// What the rig reports: a request failed, there was no room, the run was interrupted.
+/// What the rig reports: a request failed, there was no room, the run was interrupted, or no more
+/// may be written and too little was measured by then.
 pub fn measure(
     subject: &Subject<'_>,
     rules: &Rules,
@@ -85,11 +86,11 @@ pub fn measure(
 
     let settling_from_s = rig.now_s();
     rig.start(subject.work, subject.seed)?;
-    let settled = settle::settle(subject.work, rules, rig, on_event)?;
-
-    let measuring_from_s = rig.now_s();
-    rig.mark();
-    let taken = take_windows(rules, window_length_s(rules, settled.ops_per_s), rig, on_event)?;
+    let shown = look(subject.work, rules, rig, on_event);
+    if let Err(Error::MaxWritten) = shown {
+        rig.finish(false)?;
+    }
+    let (settled, measuring_from_s, taken) = shown?;
 
     let finishing_from_s = rig.now_s();
     on_event(Event::Finishing);
@@ -114,6 +115,20 @@ pub fn measure(
         finished: &finished,
     }
     .into_point())
+}
+
+/// Lets the workload run in and takes its windows. Between the two is when these began.
+fn look(
+    work: &Workload,
+    rules: &Rules,
+    rig: &mut dyn Rig,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<(settle::Settled, f64, Taken), Error> {
+    let settled = settle::settle(work, rules, rig, on_event)?;
+    let measuring_from_s = rig.now_s();
+    rig.mark();
+    let taken = take_windows(rules, window_length_s(rules, settled.ops_per_s), rig, on_event)?;
+    Ok((settled, measuring_from_s, taken))
 }
 
 /// The raw windows of a visit, and the same as a series of bytes over seconds.
@@ -177,10 +192,15 @@ fn take_windows(
     let mut elapsed_s = 0.0;
     let mut half_width = None;
     let mut passed = 0;
-    let mut next_check = QUIET_WINDOWS_MIN.min(rules.windows_min);
+    let first_check = QUIET_WINDOWS_MIN.min(rules.windows_min);
+    let mut next_check = first_check;
     // Half a window of tolerance, so that rounding does not add one to the time allowed.
     while passed < CHECKS_PASSED_MIN && elapsed_s + length_s / 2.0 < rules.measure_max_s {
-        let window = rig.window(length_s)?;
+        let window = match rig.window(length_s) {
+            // As at the end of the time.
+            Err(Error::MaxWritten) if taken.windows.len() >= first_check as usize => break,
+            window => window?,
+        };
         bytes += window.bytes() as f64;
         elapsed_s += window.length_s;
         taken.series.push(Piece { amount: window.bytes() as f64, length: window.length_s });

@@ -10,7 +10,7 @@ use ioscape_model::{Code, Point, Ranges, Record, Role, Severity, Warning, Worklo
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::plan::extent::Extent;
+use crate::plan::extent::{Extent, files_bytes};
 use crate::plan::{Landscape, Plan, Seen, Visit};
 
 /// Visits to each workload: one to compare with, one to know how well it repeats.
@@ -220,17 +220,6 @@ fn written_bytes_per_visit(record: &Record) -> f64 {
         None => record.points.iter().map(of_windows).sum(),
     };
     written_bytes / (record.points.len() as f64).max(1.0)
-}
-
-/// All test files together: file k serves every workload of more than k processes.
-fn files_bytes<'a>(works: impl Iterator<Item = &'a Workload>) -> u64 {
-    let works: Vec<&Workload> = works.collect();
-    let most = works.iter().map(|work| work.process_num).max().unwrap_or(0);
-    let file = |k: u32| {
-        let served = works.iter().filter(|work| work.process_num > k);
-        served.map(|work| work.share_bytes()).max().unwrap_or(0)
-    };
-    (0..most).map(file).sum()
 }
 
 #[cfg(test)]

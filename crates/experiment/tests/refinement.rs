@@ -1,5 +1,5 @@
-//! What refinement, `--precision` and the budget do to a run, on simulated devices whose law is
-//! known.
+//! What refinement, `--precision`, `--max-written` and the budget do to a run, on simulated devices
+//! whose law is known.
 
 #![expect(clippy::unwrap_used, reason = "a test binary is all test")]
 
@@ -11,11 +11,12 @@ use ioscape_analysis::predict::Predictor;
 use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_engine::{Error, Finished, Prepared, Rig, Window};
 use ioscape_experiment::explore::{Earlier, Event, Run, explore};
+use ioscape_experiment::plan::extent;
 use ioscape_experiment::plan::{BlendPlan, BlendSettings, Plan, Seen};
 use ioscape_model::line::FORMAT_VERSION;
 use ioscape_model::{
-    EndReason, Header, Hints, Host, Limits, Line, Method, Point, Record, Role, Rules, Target, Tool,
-    Workload,
+    Code, EndReason, Header, Hints, Host, Limits, Line, Method, Point, Record, Role, Rules, Target,
+    Tool, Workload,
 };
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -27,6 +28,7 @@ struct Asked {
     seed: u64,
     budget_s: f64,
     precision: Option<f64>,
+    written_max_bytes: Option<u64>,
     /// `None`: as many refinement points as usual.
     refinement_per_round: Option<usize>,
     /// How long fitting the models of a map takes, on the clock of the run.
@@ -38,6 +40,7 @@ const USUAL: Asked = Asked {
     seed: 1,
     budget_s: 600.0,
     precision: None,
+    written_max_bytes: None,
     refinement_per_round: None,
     map_s: 0.0,
 };
@@ -76,9 +79,18 @@ impl Rig for Delayed<'_> {
     fn written_bytes(&self) -> u64 {
         self.sim.written_bytes()
     }
+    fn limit_written(&mut self, most_bytes: u64) {
+        self.sim.limit_written(most_bytes);
+    }
+    fn may_write_bytes(&self) -> u64 {
+        self.sim.may_write_bytes()
+    }
 }
 
 fn header(asked: Asked, rig: &SimRig) -> Header {
+    let Asked { precision, written_max_bytes, .. } = asked;
+    let mut hints = rig.hints();
+    hints.room_bytes = extent::room_bytes(hints.room_bytes, written_max_bytes);
     Header {
         format_version: FORMAT_VERSION,
         tool: Tool::default(),
@@ -92,8 +104,8 @@ fn header(asked: Asked, rig: &SimRig) -> Header {
         rules: Rules::brief(),
         ranges: rig.spec().ranges(),
         budget_s: asked.budget_s,
-        limits: Limits { precision: asked.precision, ..Limits::default() },
-        hints: rig.hints(),
+        limits: Limits { precision, written_max_bytes, ..Limits::default() },
+        hints,
         forecast: None,
     }
 }
@@ -232,6 +244,30 @@ fn no_visit_begins_after_fitting_has_used_up_the_budget() {
     // One map on the way, and the last one.
     assert_eq!(record.map.unwrap().revision, 2);
     assert!(record.points.iter().all(|point| point.started_s < USUAL.budget_s));
+}
+
+#[test]
+fn no_more_is_written_than_was_allowed_within_a_visit_either() {
+    const MIB: u64 = 1 << 20;
+    let mut ended = 0;
+    for device in ["nvme", "hdd", "cloud-volume"] {
+        for seed in 0..8 {
+            // Some of these are less than one visit would write.
+            let most_bytes = (100 + 373 * seed) * MIB;
+            let written_max_bytes = Some(most_bytes);
+            let record = explored(Asked { device, seed, written_max_bytes, ..USUAL });
+            let end = record.end.unwrap();
+            let shown = format!("{device}, seed {seed}: {} of {most_bytes}", end.written_bytes);
+            assert!(end.written_bytes <= most_bytes, "{shown}");
+            let said = record.warnings.iter().any(|warning| warning.code == Code::MaxWritten);
+            assert_eq!(said, end.reason == EndReason::Written, "{shown}");
+            if said {
+                ended += 1;
+                assert!(end.written_bytes > most_bytes / 4, "{shown}");
+            }
+        }
+    }
+    assert!(ended > 8, "{ended}");
 }
 
 #[test]

@@ -340,6 +340,10 @@ pub struct End {
     pub read_bytes: u64,
     /// Bytes written by layout and workloads.
     pub written_bytes: u64,
+    /// Bytes that the target's device counted meanwhile: with what the filesystem wrote for itself,
+    /// and other programs; left out where no device is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_written_bytes: Option<u64>,
     /// What the forecast had said.
     pub forecast: Option<Forecast>,
 }

@@ -110,6 +110,8 @@ pub enum Code {
     FileChanged,
     /// Time passed in which this process, or the whole machine, stood still.
     ClockJump,
+    /// A run ended because no more was to be written, or more was written than that.
+    MaxWritten,
     /// Requests in flight that did not add anything: they were served one at a time.
     DepthIgnored,
 }
@@ -117,7 +119,7 @@ pub enum Code {
 impl Code {
     /// Whether it is about a run as a whole and known only at its end.
     pub fn is_closing(self) -> bool {
-        matches!(self, Self::BorderNotReached | Self::Drift | Self::Incomplete)
+        matches!(self, Self::BorderNotReached | Self::Drift | Self::Incomplete | Self::MaxWritten)
     }
 }
 

@@ -72,8 +72,14 @@ pub(crate) fn sentences(record: &Record) -> Vec<String> {
     }
     if let Some(end) = &record.end {
         all.push(ending(end.reason).to_owned());
+        let counted = end.device_written_bytes.map_or_else(String::new, |bytes| {
+            format!(
+                " The device counted {}, with what its filesystem and other programs wrote.",
+                show_bytes(bytes as f64)
+            )
+        });
         all.push(format!(
-            "The workloads read {}; {} were written, layout included.",
+            "The workloads read {}; {} were written, layout included.{counted}",
             show_bytes(end.read_bytes as f64),
             show_bytes(end.written_bytes as f64)
         ));
@@ -119,7 +125,9 @@ fn ending(reason: EndReason) -> &'static str {
         EndReason::Budget => "It ended when the budget was used up.",
         EndReason::Precision => "It ended when the precision asked for was reached.",
         EndReason::Interrupted => "It was interrupted; what had been measured until then is here.",
-        EndReason::Written => "It ended when as much had been written as was allowed.",
+        EndReason::Written => {
+            "It ended because more would have been written than --max-written allows."
+        }
         EndReason::Failed => "It ended because the measurement could not go on.",
     }
 }

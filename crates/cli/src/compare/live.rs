@@ -351,6 +351,7 @@ fn end(
             spent_s: side.points.iter().fold(Spent::default(), |sum, p| sum.plus(&p.spent_s)),
             read_bytes: side.points.iter().map(read).sum(),
             written_bytes: bench.rig.written_bytes(),
+            device_written_bytes: bench.rig.device_written_bytes(),
             forecast: None,
         };
         side.journal.put(&Line::End(end))?;

@@ -202,6 +202,7 @@ fn end(points: &[Point], elapsed_s: f64) -> End {
         spent_s: points.iter().fold(Spent::default(), |sum, point| sum.plus(&point.spent_s)),
         read_bytes: bytes(|p| p.classes.read_seq.bytes + p.classes.read_rand.bytes),
         written_bytes: bytes(|p| p.classes.write_seq.bytes + p.classes.write_rand.bytes),
+        device_written_bytes: None,
         forecast: None,
     }
 }

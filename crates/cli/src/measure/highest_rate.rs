@@ -35,18 +35,18 @@ pub(super) fn find(
     let question = Question { p99_max_s, precision, rounds: args.rounds };
     let mut points = Vec::new();
     let outcome = look(args, work, &question, &mut opened, &mut points);
-    let (elapsed_s, written_bytes) = (opened.bench.rig.now_s(), opened.bench.rig.written_bytes());
+    let failure = outcome.as_ref().err();
+    let elapsed_s = opened.bench.rig.now_s();
+    let end = end(&points, failure, &*opened.bench.rig);
     let warnings = opened.bench.warnings.clone();
     drop(opened.bench); // test files and limits go before anything is said
     let (estimates, repeatability) = estimate::pool(&points, 1);
     for estimate in estimates {
         write(&mut opened.journal, &Line::Estimate(estimate))?;
     }
-    let failure = outcome.as_ref().err();
     let provisional = failure.is_some();
     let map = Map { revision: 1, provisional, repeatability, elapsed_s, log: vec![] };
     write(&mut opened.journal, &Line::Map(map))?;
-    let end = end(&points, failure, elapsed_s, written_bytes);
     write(&mut opened.journal, &Line::End(end))?;
     let found = outcome?;
     if args.common.json {

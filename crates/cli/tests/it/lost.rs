@@ -7,7 +7,7 @@ use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
-use ioscape_model::{EndReason, Record};
+use ioscape_model::{Code, EndReason, Record};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::process::Signal;
@@ -212,7 +212,10 @@ fn no_more_is_written_than_was_allowed_and_the_forecast_says_how_much() {
     let end = record.end.unwrap();
     assert_eq!(end.reason, EndReason::Written);
     assert!(end.written_bytes <= MOST, "{}", end.written_bytes);
-    assert!(record.header.forecast.unwrap().written_bytes > 0);
+    let forecast_bytes = record.header.forecast.unwrap().written_bytes;
+    assert!((1..=MOST).contains(&forecast_bytes), "{forecast_bytes}");
+    let said = record.warnings.iter().find(|warning| warning.code == Code::MaxWritten).unwrap();
+    assert!(said.text.contains("visits were left out"), "{}", said.text);
 }
 
 #[test]

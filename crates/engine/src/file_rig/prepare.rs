@@ -8,8 +8,9 @@ use ioscape_model::{Access, Code, Layout, Severity, State, Warning, Workload};
 
 use super::FileRig;
 use crate::cachestat::{Pieces, drop_cache, is_resident, read_in, resident};
+use crate::counters::Counters;
 use crate::error::{Error, Result};
-use crate::files::{self, OpenAccess};
+use crate::files::{self, BLOCK_BYTES, OpenAccess};
 
 /// Dirty data above this share of the limit is written back before a point starts.
 const DIRTY_SHARE: f64 = 0.01;
@@ -61,6 +62,14 @@ impl FileRig {
         }
         work.layout = Layout::Shared;
         Ok(work)
+    }
+
+    /// What is missing of the files, bytes.
+    pub(super) fn missing_bytes(&self, shares: &[(usize, u64)]) -> u64 {
+        let missing = |(number, length): &(usize, u64)| {
+            length.next_multiple_of(BLOCK_BYTES).saturating_sub(self.files.length(*number))
+        };
+        shares.iter().map(missing).sum()
     }
 
     /// Lays out what is missing. It leaves the page cache again: pages that were written are kept
@@ -120,12 +129,13 @@ impl FileRig {
             let why = format!("laying them out anew would take {}", show_seconds(expected_s));
             return Ok(Some(left_broken(bytes, &why)));
         }
+        self.check_ceiling(bytes)?;
         let began_s = self.clock.now_s();
         for (number, length) in broken {
             let written = self.files.lay_out_again(number, length);
             if let Some(why) = written.as_ref().err().and_then(no_room) {
                 self.forget(number, 0..length)?;
-                self.ground.write_back()?;
+                self.write_back()?;
                 return Ok(Some(left_broken(bytes, &why)));
             }
             written?;
@@ -133,23 +143,24 @@ impl FileRig {
         }
         self.learn_layout_rate(bytes, began_s);
         // What held the pieces is given back now, not while the workload runs.
-        self.ground.write_back()?;
+        self.write_back()?;
         Ok(None)
     }
 
     /// Writes back what earlier points left dirty; says so when that does not help.
-    pub(super) fn quiesce(&self) -> Result<Option<Warning>> {
+    pub(super) fn quiesce(&mut self) -> Result<Option<Warning>> {
         if self.ground.is_memory() {
             return Ok(None);
         }
         let allowed_bytes = (self.dirty_limit_bytes as f64 * DIRTY_SHARE) as u64;
-        let dirty_bytes =
-            || self.counters.dirty().map_or(0, |dirty| dirty.dirty_bytes + dirty.writeback_bytes);
-        if dirty_bytes() <= allowed_bytes {
+        let dirty_bytes = |counters: &Counters| {
+            counters.dirty().map_or(0, |dirty| dirty.dirty_bytes + dirty.writeback_bytes)
+        };
+        if dirty_bytes(&self.counters) <= allowed_bytes {
             return Ok(None);
         }
-        self.ground.write_back()?;
-        let left_bytes = dirty_bytes();
+        self.write_back()?;
+        let left_bytes = dirty_bytes(&self.counters);
         // What is left is not ours: other filesystems of the machine are being written.
         if left_bytes <= allowed_bytes.saturating_mul(10) {
             return Ok(None);

@@ -39,6 +39,8 @@ pub struct SimRig {
     /// What of them is dirty.
     dirty_bytes: f64,
     written_bytes: u64,
+    /// The most that may be.
+    written_max_bytes: Option<u64>,
     requests: u64,
     response_ns: [Histogram<u64>; 4],
     /// Of the latest open loop.
@@ -70,6 +72,7 @@ impl SimRig {
             resident_bytes: 0,
             dirty_bytes: 0.0,
             written_bytes: 0,
+            written_max_bytes: None,
             requests: 0,
             response_ns: std::array::from_fn(|_| histogram()),
             latency_ns: None,
@@ -129,6 +132,9 @@ impl SimRig {
             return Err(Error::NoRoom { path: self.path(), free_bytes, wanted_bytes });
         }
         let added_bytes = wanted_bytes - self.files_bytes.iter().sum::<u64>();
+        if added_bytes > self.may_write_bytes() {
+            return Err(Error::MaxWritten);
+        }
         self.files_bytes = lengths;
         self.written_bytes += added_bytes;
         Ok(added_bytes)
@@ -217,6 +223,18 @@ impl SimRig {
         window
     }
 
+    /// Workers stop in the middle of a window when no more may be written.
+    fn stop_at_ceiling(&mut self) -> Result<()> {
+        let Some(most_bytes) = self.written_max_bytes else { return Ok(()) };
+        let dirty_bytes = self.dirty_bytes as u64;
+        if self.written_bytes + dirty_bytes <= most_bytes {
+            return Ok(());
+        }
+        self.written_bytes = self.written_bytes.min(most_bytes);
+        self.dirty_bytes = dirty_bytes.min(most_bytes - self.written_bytes) as f64;
+        Err(Error::MaxWritten)
+    }
+
     fn fill_counters(&mut self, window: &mut Window, work: &Workload, law: &Law) {
         let (cache_bytes, dirty_limit_bytes) = self.cache_bytes();
         let [read_seq, read_rand, write_seq, write_rand] = window.classes.map(|class| class.bytes);
@@ -274,6 +292,7 @@ impl Rig for SimRig {
             return Err(Error::Refused(text.to_owned()));
         }
         let quiesce = self.storage_s(false, self.dirty_bytes);
+        self.written_bytes += self.dirty_bytes as u64;
         self.dirty_bytes = 0.0;
         let added_bytes = self.lay_out(work)?;
         let layout = self.storage_s(false, added_bytes as f64);
@@ -332,6 +351,7 @@ impl Rig for SimRig {
         window.cpu_s = self.cpu_s(&running.law, window.ops());
         self.fill_counters(&mut window, &running.work, &running.law);
         self.running = Some(running);
+        self.stop_at_ceiling()?;
         Ok(window)
     }
 
@@ -359,6 +379,15 @@ impl Rig for SimRig {
 
     fn written_bytes(&self) -> u64 {
         self.written_bytes
+    }
+
+    fn limit_written(&mut self, most_bytes: u64) {
+        self.written_max_bytes = Some(most_bytes);
+    }
+
+    fn may_write_bytes(&self) -> u64 {
+        let coming_bytes = self.written_bytes + self.dirty_bytes as u64;
+        self.written_max_bytes.map_or(u64::MAX, |most| most.saturating_sub(coming_bytes))
     }
 }
 

@@ -254,6 +254,24 @@ fn preparing_costs_simulated_time_for_layout_and_warm_up() {
 }
 
 #[test]
+fn no_more_reaches_a_device_than_may_be_written_whatever_is_dirty() {
+    const MOST: u64 = 300 << 20;
+    let mut rig = SimRig::new(two_levels(), 1);
+    rig.limit_written(MOST);
+    let work = workload("unique_bytes=256MiB,read_frac=0");
+    rig.prepare(&work).unwrap();
+    assert_eq!(rig.may_write_bytes(), 44 << 20);
+    rig.start(&work, 1).unwrap();
+    let ended = (0..1000).find_map(|_| rig.window(0.1).err()).unwrap();
+    assert!(matches!(ended, Error::MaxWritten), "{ended}");
+    rig.finish(true).unwrap();
+    assert_eq!((rig.written_bytes(), rig.may_write_bytes()), (MOST, 0));
+    let refused = rig.prepare(&workload("unique_bytes=257MiB")).unwrap_err();
+    assert!(matches!(refused, Error::MaxWritten), "{refused}");
+    rig.prepare(&workload("unique_bytes=256MiB")).unwrap();
+}
+
+#[test]
 fn counters_show_the_hit_fraction_and_the_dirty_limit() {
     let work = workload("unique_bytes=256MiB");
     let (windows, finished) = run(&mut SimRig::new(two_levels(), 1), &work, 1, 20.0);

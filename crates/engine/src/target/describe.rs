@@ -113,9 +113,14 @@ fn file_name(path: &str) -> String {
 
 /// The directory in sysfs of the device behind a mount; of the whole one for a partition.
 pub(crate) fn whole_device(mount: &Mount) -> Option<PathBuf> {
+    device(mount).map(whole)
+}
+
+/// The directory in sysfs of the device or partition behind a mount.
+pub(super) fn device(mount: &Mount) -> Option<PathBuf> {
     let by_number = |number: &str| fs::canonicalize(format!("/sys/dev/block/{number}")).ok();
     // btrfs and others give their filesystem a number of its own: then its source tells more.
-    let device = by_number(&mount.device_number).or_else(|| {
+    by_number(&mount.device_number).or_else(|| {
         let metadata = fs::metadata(&mount.source).ok()?;
         let number = metadata.rdev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -124,8 +129,7 @@ pub(crate) fn whole_device(mount: &Mount) -> Option<PathBuf> {
             .is_block_device()
             .then(|| by_number(&format!("{major}:{minor}")))
             .flatten()
-    })?;
-    Some(whole(device))
+    })
 }
 
 /// The disk that a partition is of, in sysfs; anything else is whole.

@@ -1,12 +1,12 @@
 //! What a rig stands on: a directory that test files are made in, or a block device that is
 //! itself the test file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ioscape_model::warning::Warning;
 
-use super::{Device, Directory};
+use super::{Device, Directory, describe};
 use crate::error::{Error, Result};
 
 /// A target, opened. Clones share it.
@@ -53,6 +53,14 @@ impl Ground {
         match self {
             Self::Directory(directory) => directory.counters_trusted(),
             Self::Device(_) => true,
+        }
+    }
+
+    /// The directory in sysfs of the device or partition behind it, where that is known.
+    pub(crate) fn sysfs(&self) -> Option<PathBuf> {
+        match self {
+            Self::Directory(directory) => describe::device(directory.mount()),
+            Self::Device(device) => device.number().sysfs(),
         }
     }
 

@@ -31,7 +31,7 @@ fn run(
         cpu: None,
     };
     let gate = shared.hold();
-    let worker = Worker::spawn(Arc::clone(&shared), task).unwrap();
+    let mut worker = Worker::spawn(Arc::clone(&shared), task).unwrap();
     shared.begin_schedules(&watch);
     let from_ns = watch.now_ns();
     drop(gate);
@@ -128,6 +128,30 @@ fn check_often(mut check: impl FnMut() -> std::result::Result<(), String>) {
         }
     }
     panic!("{off:?}");
+}
+
+#[test]
+fn a_worker_that_may_write_no_more_waits_until_it_may() {
+    const MIB: u64 = 1 << 20;
+    const BATCH_BYTES: u64 = BATCH_MAX as u64 * 4096;
+    let work = Workload::parse("read_frac=0,size_mean=4k,size_dist=fixed").unwrap();
+    let (shared, watch) = (Shared::new(), Stopwatch::calibrated());
+    let stream = Stream::new(&work, 0, 0, 1);
+    let task = Task { stream, engine: null(watch), schedule: None, watch, cpu: None };
+    let gate = shared.hold();
+    let mut worker = Worker::spawn(Arc::clone(&shared), task).unwrap();
+    worker.published.allow_writing(MIB);
+    drop(gate);
+    for most_bytes in [MIB, 3 * MIB] {
+        worker.published.allow_writing(most_bytes);
+        while worker.published.written_bytes() < most_bytes {
+            std::thread::yield_now();
+        }
+    }
+    shared.stop();
+    worker.join().unwrap();
+    let written_bytes = worker.published.written_bytes();
+    assert!(written_bytes < 3 * MIB + BATCH_BYTES, "{written_bytes}");
 }
 
 #[test]

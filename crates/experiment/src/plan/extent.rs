@@ -2,7 +2,7 @@
 //! is, and be laid out in a share of the budget.
 
 use ioscape_model::units::MIB;
-use ioscape_model::{Hints, Limits, Range, Ranges};
+use ioscape_model::{Hints, Limits, Range, Ranges, Workload};
 
 /// The largest share of the room that one process's file may take: what is left serves the
 /// files of workloads with several processes.
@@ -11,6 +11,8 @@ const FIRST_FILE_SHARE: f64 = 0.65;
 const LAYOUT_SHARE: f64 = 0.15;
 /// Of what may be written altogether, what a file may take: most is for the workloads.
 const WRITTEN_SHARE: f64 = 0.25;
+/// … and all files together.
+const FILES_WRITTEN_SHARE: f64 = 0.4;
 /// However slow the storage and short the budget, a map is tried up to here.
 const SMALLEST_MAP_BYTES: f64 = 64.0 * MIB as f64;
 /// The map reaches this far beyond the largest border.
@@ -56,6 +58,24 @@ pub fn beyond(border_bytes: f64) -> f64 {
 /// 1 + 1/2 + … + 1/n: all files of workloads with up to n processes, over the largest.
 fn harmonic(n: u64) -> f64 {
     (1..=n).map(|k| 1.0 / k as f64).sum()
+}
+
+/// All test files of these workloads together, bytes: file k serves every workload of more than k
+/// processes.
+pub fn files_bytes<'a>(works: impl Iterator<Item = &'a Workload>) -> u64 {
+    let works: Vec<&Workload> = works.collect();
+    let most = works.iter().map(|work| work.process_num).max().unwrap_or(0);
+    let file = |k: u32| {
+        let served = works.iter().filter(|work| work.process_num > k);
+        served.map(|work| work.share_bytes()).max().unwrap_or(0)
+    };
+    (0..most).map(file).sum()
+}
+
+/// Most data in all test files together: what there is room for, and a part of what may be written.
+pub fn room_bytes(room_bytes: u64, written_max_bytes: Option<u64>) -> u64 {
+    let share = |most: u64| (most as f64 * FILES_WRITTEN_SHARE) as u64;
+    written_max_bytes.map_or(room_bytes, |most| room_bytes.min(share(most)))
 }
 
 /// The most that the map may ever reach, bytes: what was asked for, what may be written, and what

@@ -182,6 +182,7 @@ fn the_forecast_takes_visits_to_cost_what_they_did() {
         spent_s: ioscape_model::Spent::default(),
         read_bytes: 0,
         written_bytes: laid_out + 40_000_000,
+        device_written_bytes: None,
         forecast: None,
     });
     let written_bytes = super::forecast(&record, &works).written_bytes;

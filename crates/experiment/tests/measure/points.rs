@@ -1,6 +1,6 @@
 //! What a point says about a visit whose every figure is known beforehand.
 
-use ioscape_engine::{Rig, Window};
+use ioscape_engine::{Error, Rig, Window};
 use ioscape_experiment::{Event, Subject, measure};
 use ioscape_model::{Code, Point, Role, Rules, Severity, Workload};
 
@@ -54,6 +54,25 @@ fn the_parts_of_the_time_add_up() {
     assert_close(point.spent_s.sync, 1.5);
     assert_close(point.spent_s.total(), point.elapsed_s);
     assert_close(rig.now_s(), point.started_s + point.elapsed_s);
+}
+
+#[test]
+fn a_visit_that_may_write_no_more_counts_if_enough_was_measured() {
+    let ended_after = |windows_max: usize| {
+        let mut rig = Stream::new(Law::default(), 3);
+        rig.windows_max = windows_max;
+        let work = work(0.0);
+        let subject = Subject { work: &work, role: Role::Calibration, round: 0, seed: 1 };
+        measure(&subject, &Rules::thorough(), &mut rig, &mut |_| {})
+    };
+    // Ten windows to run in, and ten before a first look at them.
+    for windows in [0, 5, 10, 19] {
+        let ended = ended_after(windows);
+        assert!(matches!(ended, Err(Error::MaxWritten)), "{windows}: {ended:?}");
+    }
+    let point = ended_after(20).unwrap();
+    assert_eq!(point.windows + point.windows_cut, 10);
+    assert!((point.throughput() / GB - 1.0).abs() < 0.1);
 }
 
 #[test]

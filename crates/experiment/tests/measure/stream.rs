@@ -3,7 +3,7 @@
 
 use hdrhistogram::Histogram;
 use ioscape_engine::error::Result;
-use ioscape_engine::{Class, ClassCount, Finished, Prepared, Rig, Window};
+use ioscape_engine::{Class, ClassCount, Error, Finished, Prepared, Rig, Window};
 use ioscape_model::Hints;
 use ioscape_model::{Spent, Workload};
 use rand::{RngExt, SeedableRng};
@@ -56,6 +56,8 @@ pub(crate) struct Stream {
     read_frac: f64,
     pub(crate) sync_s: f64,
     pub(crate) lengths_s: Vec<f64>,
+    /// After so many no more may be written.
+    pub(crate) windows_max: usize,
 }
 
 impl Stream {
@@ -72,6 +74,7 @@ impl Stream {
             read_frac: 1.0,
             sync_s: 0.0,
             lengths_s: Vec::new(),
+            windows_max: usize::MAX,
         }
     }
 
@@ -128,6 +131,9 @@ impl Rig for Stream {
     }
 
     fn window(&mut self, length_s: f64) -> Result<Window> {
+        if self.lengths_s.len() >= self.windows_max {
+            return Err(Error::MaxWritten);
+        }
         let steps = (length_s / STEP_S).round().max(1.0) as usize;
         let mut window = Window::default();
         for _ in 0..steps {

@@ -74,6 +74,7 @@ pub(crate) fn full() -> Record {
         spent_s,
         read_bytes: 412 * GIB,
         written_bytes: 158 * GIB,
+        device_written_bytes: Some(163 * GIB),
         forecast: None,
     });
     record

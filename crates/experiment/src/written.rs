@@ -1,0 +1,112 @@
+//! What a run writes, held against `--max-written`: what the next visit may be expected to write,
+//! and what is to be said when no more may be. Within a visit the rig keeps to it by itself.
+
+use ioscape_model::units::{show_bytes, show_seconds};
+use ioscape_model::{Access, Code, Header, Point, Rules, Severity, Spent, Warning, Workload};
+
+use crate::plan::extent::files_bytes;
+
+/// What the visits of this part of a run have written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Written {
+    /// Points that earlier parts left: their files are gone.
+    earlier_points: usize,
+    /// By visits whose writes storage had to keep up with, bytes.
+    through_bytes: f64,
+    /// For how long they wrote; of mixed ones the share of writes counts, seconds.
+    through_s: f64,
+}
+
+impl Written {
+    pub(crate) fn after(earlier_points: usize) -> Self {
+        Self { earlier_points, ..Self::default() }
+    }
+
+    /// What a visit that is of use will write, layout included, bytes. Before one was made, what goes
+    /// through to storage is not known: it is tried then.
+    pub(crate) fn expected_bytes(&self, header: &Header, points: &[Point], work: &Workload) -> u64 {
+        let Rules { ramp_s, windows_min, window_s, .. } = header.rules;
+        let shortest_s = ramp_s + f64::from(windows_min) * window_s;
+        let writes_bytes = match work.read_frac {
+            1.0.. => 0.0,
+            _ if is_absorbed(header, work) => work.unique_bytes as f64,
+            _ if self.through_s == 0.0 => 0.0,
+            read => self.through_bytes / self.through_s * shortest_s * (1.0 - read),
+        };
+        self.layout_bytes(points, work) + writes_bytes as u64
+    }
+
+    /// Learns from a visit in which so much was written, before it is one of the points.
+    pub(crate) fn learn(&mut self, header: &Header, points: &[Point], visit: (&Point, u64)) {
+        let (point, written_bytes) = visit;
+        let work = &point.workload;
+        if work.read_frac >= 1.0 || is_absorbed(header, work) {
+            return;
+        }
+        let Spent { settling, measuring, .. } = point.spent_s;
+        let layout_bytes = self.layout_bytes(points, work);
+        self.through_bytes += written_bytes.saturating_sub(layout_bytes) as f64;
+        self.through_s += (settling + measuring) * (1.0 - work.read_frac);
+    }
+
+    /// What laying out the files of a workload adds, bytes.
+    fn layout_bytes(&self, points: &[Point], work: &Workload) -> u64 {
+        let known = || points[self.earlier_points..].iter().map(|point| &point.workload);
+        files_bytes(known().chain([work])) - files_bytes(known())
+    }
+}
+
+/// Whether the page cache takes all writes of a visit: storage has each page once then.
+fn is_absorbed(header: &Header, work: &Workload) -> bool {
+    let cache_bytes = header.hints.write_cache_bytes.unwrap_or(0.0);
+    work.access == Access::Buffered
+        && work.fsync_every == 0
+        && work.unique_bytes as f64 <= cache_bytes
+}
+
+/// Says that a run ended before its time, and with which visit.
+pub(crate) fn left_out(header: &Header, work: &Workload, at: &LeftOut) -> Warning {
+    let most_bytes = header.limits.written_max_bytes.unwrap_or(u64::MAX);
+    let text = format!(
+        "the run ended after {} of {} because of --max-written {}: {} of it were left, and the next \
+         visit ({work}) {}; about {} visits were left out",
+        show_seconds(at.elapsed_s),
+        show_seconds(at.budget_s),
+        show_bytes(most_bytes as f64),
+        show_bytes(at.left_bytes as f64),
+        at.expected_bytes.map_or_else(
+            || "took more than that".to_owned(),
+            |bytes| format!("was expected to write {}", show_bytes(bytes as f64))
+        ),
+        at.visits.max(1)
+    );
+    let remedy = "allow more by --max-written, or lower --unique-max: smaller files cost less";
+    Warning::new(Code::MaxWritten, text, remedy).with_severity(Severity::Note)
+}
+
+/// Where a run stood when no more was to be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeftOut {
+    pub(crate) elapsed_s: f64,
+    pub(crate) budget_s: f64,
+    /// What could still be written.
+    pub(crate) left_bytes: u64,
+    /// What the visit would have written; it was begun where that was not known.
+    pub(crate) expected_bytes: Option<u64>,
+    /// How many the budget still had time for.
+    pub(crate) visits: u64,
+}
+
+/// More has arrived than was allowed.
+pub(crate) fn exceeded(header: &Header, device_bytes: u64, own_bytes: u64) -> Option<Warning> {
+    let most_bytes = header.limits.written_max_bytes.filter(|most| device_bytes > *most)?;
+    let text = format!(
+        "the device counted {} written although --max-written allows {}: this run wrote {} of it, \
+         its filesystem for itself or other programs the rest",
+        show_bytes(device_bytes as f64),
+        show_bytes(most_bytes as f64),
+        show_bytes(own_bytes as f64)
+    );
+    let remedy = "run where nothing else writes, or allow that much less";
+    Some(Warning::new(Code::MaxWritten, text, remedy))
+}
