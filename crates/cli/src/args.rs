@@ -137,6 +137,9 @@ pub(crate) struct RunArgs {
     /// Print the plan and what it would cost, and measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// A workload that the map visits beside its own: key=value pairs, @FILE.toml, or a name (repeatable)
+    #[arg(long, short, value_name = "WORKLOAD")]
+    pub(crate) workload: Vec<String>,
     /// Most data a workload may touch
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) unique_max: Option<u64>,
@@ -145,7 +148,7 @@ pub(crate) struct RunArgs {
     pub(crate) max_written: Option<u64>,
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RECORD", conflicts_with_all = [
-        "out", "method", "access", "seed", "dry_run", "unique_max", "max_written", "precision",
+        "out", "method", "access", "seed", "dry_run", "workload", "unique_max", "max_written", "precision",
         "memory_limit", "dirty_limit",
     ])]
     pub(crate) resume: Option<PathBuf>,
@@ -246,7 +249,7 @@ pub(crate) enum EngineArg {
 }
 
 /// The keys of a workload, as flags; each overrides what -w says.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Workload keys")]
 pub(crate) struct WorkloadArgs {
     /// Data touched, all processes together

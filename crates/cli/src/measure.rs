@@ -264,6 +264,7 @@ fn header(args: &MeasureArgs, bench: &Bench, run: &RunId, seed: u64, work: &Work
         budget_s: 0.0,
         limits: Limits { precision: args.precision, ..Limits::default() },
         hints: bench.rig.hints(),
+        asked: vec![],
         forecast: None,
     }
 }

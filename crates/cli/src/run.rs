@@ -13,10 +13,10 @@ use ioscape_experiment::plan::{
 use ioscape_model::line::{FORMAT_VERSION, Forecast};
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{
-    self as model, Access, EndReason, Header, Line, Method, Range, Record, Rules, Tool,
+    self as model, Access, EndReason, Header, Line, Method, Range, Record, Rules, Tool, Workload,
 };
 
-use crate::args::{MethodArg, RunArgs};
+use crate::args::{MethodArg, RunArgs, WorkloadArgs};
 use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
@@ -25,6 +25,7 @@ use crate::out_file;
 use crate::progress::{Progress, Until};
 use crate::report;
 use crate::resume;
+use crate::workload_arg::{self, Asked};
 use crate::{answer, say, signal_or};
 
 /// A map of less is none: bytes of test data.
@@ -65,7 +66,8 @@ fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<
     };
     let bench = bench::open(&request)?;
     bench.refuse_read_only()?;
-    let header = header(args, &bench, &run, seed);
+    let mut header = header(args, &bench, &run, seed);
+    header.asked = asked(args, &header)?;
     if header.ranges.unique_bytes.max < UNIQUE_BYTES_LEAST {
         return Err(usage(format!(
             "{}: only {} of test data fit (half of the free space, a quarter of \
@@ -261,6 +263,49 @@ fn summary_json(path: &Path, report: Option<&Path>, record: &Record) -> anyhow::
     Ok(serde_json::to_string_pretty(&value)?)
 }
 
+/// The workloads of `-w`, as this map can visit them.
+fn asked(args: &RunArgs, header: &Header) -> anyhow::Result<Vec<Workload>> {
+    if args.workload.is_empty() {
+        return Ok(Vec::new());
+    }
+    if header.method != Method::Blend {
+        return Err(usage(
+            "-w goes with --method blend: the other methods visit their own points only",
+        ));
+    }
+    let plan = BlendPlan::new(BlendSettings::of(header));
+    let visited = |Asked { name, mut work, says_access }: Asked| {
+        if !says_access {
+            work.access = header.ranges.access;
+        }
+        if let Some(key) = work.unpredicted_keys().next() {
+            return Err(usage(format!(
+                "-w {name}: a map visits no other {key} than the default; measure it with \
+                 `ioscape measure`"
+            )));
+        }
+        if work.access != header.ranges.access {
+            return Err(usage(format!("-w {name}: this map has another --access; map both apart")));
+        }
+        if u64::from(work.depth) > header.ranges.depth.max.max(1) && header.ranges.depth.max <= 1 {
+            return Err(usage(format!(
+                "-w {name}: several requests in flight need io_uring, which is not allowed here"
+            )));
+        }
+        if !plan.reaches(&work) {
+            return Err(usage(format!(
+                "-w {name}: {} of data are more than this map reaches with {} processes; give it \
+                 more free space, budget or --max-written, or measure it with `ioscape measure`",
+                show_bytes(work.unique_bytes as f64),
+                work.process_num
+            )));
+        }
+        Ok(work)
+    };
+    let all = workload_arg::read_all(&args.workload, &WorkloadArgs::default())?;
+    all.into_iter().map(visited).collect()
+}
+
 fn header(args: &RunArgs, bench: &Bench, run: &RunId, seed: u64) -> Header {
     let mut hints = bench.rig.hints();
     let access = args.access.into();
@@ -309,6 +354,7 @@ fn header(args: &RunArgs, bench: &Bench, run: &RunId, seed: u64) -> Header {
         budget_s: args.budget,
         limits,
         hints,
+        asked: vec![],
         forecast: None,
     };
     header.forecast = forecast_rows(&header).first().map(|row| Forecast {

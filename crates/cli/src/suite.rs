@@ -347,6 +347,7 @@ fn header(suite: &Suite, bench: &Bench, run: &RunId) -> Header {
         budget_s: 0.0,
         limits: Limits::default(),
         hints: ioscape_model::Hints::default(),
+        asked: vec![],
         forecast: None,
     }
 }

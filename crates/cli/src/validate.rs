@@ -181,6 +181,7 @@ fn header(recorded: &Header, bench: &Bench, run: &RunId, seed: u64) -> Header {
         budget_s: 0.0,
         limits: Limits { writes_max_bytes: recorded.limits.writes_max_bytes, ..Limits::default() },
         hints: bench.rig.hints(),
+        asked: vec![],
         forecast: None,
     }
 }

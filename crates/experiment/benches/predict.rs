@@ -40,6 +40,7 @@ fn record() -> Record {
         budget_s: 600.0,
         limits: Limits::default(),
         hints: rig.hints(),
+        asked: vec![],
         forecast: None,
     };
     let mut text = Vec::new();

@@ -100,6 +100,7 @@ fn header(spec: &SimSpec, seed: u64, hints: Hints) -> Header {
         budget_s: BUDGET_S,
         limits: Limits::default(),
         hints,
+        asked: vec![],
         forecast: None,
     }
 }

@@ -106,6 +106,7 @@ fn header(asked: Asked, rig: &SimRig) -> Header {
         budget_s: asked.budget_s,
         limits: Limits { precision, written_max_bytes, ..Limits::default() },
         hints,
+        asked: vec![],
         forecast: None,
     }
 }

@@ -119,6 +119,9 @@ pub struct Header {
     /// What was known about the target beforehand.
     #[serde(default)]
     pub hints: Hints,
+    /// Workloads that the map was asked to visit (`run -w`), besides those with a name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Workload>,
     /// What the forecast said: see `Forecast`.
     pub forecast: Option<Forecast>,
 }

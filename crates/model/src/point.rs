@@ -62,6 +62,8 @@ pub enum Role {
     Calibration,
     /// Where the model is least sure.
     Refinement,
+    /// What users ask for: the named workloads, and those that were named when the run began.
+    Named,
     /// With several requests in flight, or with fdatasyncs: on the graphs of both at a focal
     /// vector, or anywhere.
     Extra,

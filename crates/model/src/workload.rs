@@ -231,6 +231,21 @@ impl Workload {
         Ok(work)
     }
 
+    /// Keys with other values than their defaults that no law predicts. The five parameters, `depth`,
+    /// `fsync_every` and `access` are never among them.
+    pub fn unpredicted_keys(&self) -> impl Iterator<Item = &'static str> {
+        let usual = Self::default();
+        let differs = [
+            (self.size_dist != usual.size_dist, "size_dist"),
+            (self.seq_scope != usual.seq_scope, "seq_scope"),
+            (self.layout != usual.layout, "layout"),
+            (self.align != usual.align, "align"),
+            (self.rate > 0.0, "rate"),
+            (self.state != usual.state, "state"),
+        ];
+        differs.into_iter().filter_map(|(differs, key)| differs.then_some(key))
+    }
+
     /// 4 KiB, or the request size where that is fixed and smaller.
     pub fn default_align(&self) -> u64 {
         if self.size_dist == SizeDist::Fixed { self.size_mean.min(4 * KIB) } else { 4 * KIB }

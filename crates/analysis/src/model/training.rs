@@ -113,7 +113,8 @@ pub fn drift_sd(points: &[Point], host: &Host) -> f64 {
 
 /// How many workloads were visited that lie on no graph, several visits to one counted once.
 pub fn spread_out(points: &[Point]) -> usize {
-    let chosen = |point: &&Point| matches!(point.role, Role::Calibration | Role::Refinement);
+    let chosen =
+        |point: &&Point| matches!(point.role, Role::Calibration | Role::Refinement | Role::Named);
     let mut works: Vec<&Workload> = Vec::new();
     for point in points.iter().filter(chosen) {
         if !works.contains(&&point.workload) {

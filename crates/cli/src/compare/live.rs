@@ -266,6 +266,7 @@ impl Session<'_> {
             budget_s: self.budget_s,
             limits: Limits::default(),
             hints: bench.rig.hints(),
+            asked: vec![],
             forecast: None,
         }
     }

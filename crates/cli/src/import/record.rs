@@ -81,6 +81,7 @@ fn header(all: &[Results], points: &[Point], tool: Tool, command_line: Vec<Strin
         budget_s: 0.0,
         limits: Limits::default(),
         hints: Hints::default(),
+        asked: vec![],
         forecast: None,
     }
 }

@@ -1,5 +1,7 @@
 //! The main job, on simulated devices and on a real directory.
 
+use ioscape_model::{Role, Workload, named};
+
 use crate::workdir::{Workdir, record};
 
 #[test]
@@ -50,7 +52,10 @@ fn a_directory_is_mapped_and_left_as_it_was() {
     let record = record(&work.path("r.jsonl"));
     assert!(record.points.iter().any(|point| point.engine == "psync"));
     assert_eq!(record.regions.first().unwrap().unique_bytes.from as u64, 8 << 20);
-    assert_eq!(record.regions.last().unwrap().unique_bytes.to as u64, 64 << 20);
+    // The last region ends with the most data that was visited, within what was allowed.
+    let visited = record.points.iter().map(|point| point.workload.unique_bytes).max().unwrap();
+    assert_eq!(record.regions.last().unwrap().unique_bytes.to as u64, visited);
+    assert!((32 << 20..=64 << 20).contains(&visited), "{visited}");
     assert_eq!(json["elapsed_s"].as_f64(), record.end.map(|end| end.elapsed_s));
     assert_eq!(json["reason"], "budget");
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
@@ -152,4 +157,37 @@ fn a_report_replaces_a_page_of_ours_and_nothing_else() {
     let piped = work.output(&["report", "r.jsonl", "--out", "/dev/stdout"]);
     assert_eq!(piped.stdout, page);
     assert_eq!(std::fs::read(work.path("notes.html")).unwrap(), b"mine");
+}
+
+#[test]
+fn a_map_visits_the_workloads_that_it_was_asked_for_and_refuses_those_it_cannot() {
+    let work = Workdir::new();
+    let literal = "unique_bytes=200MiB,size_mean=40KiB,read_frac=0.7,seq_frac=0.2";
+    let run = ["run", "sim:nvme", "--report", "none", "--quiet", "--seed", "7"];
+    let asked = ["--out", "r.jsonl", "--budget", "5m", "-w", literal, "-w", "varmail"];
+    work.stdout(&[&run[..], &asked].concat());
+    let record = record(&work.path("r.jsonl"));
+    let wanted = Workload::parse(literal).unwrap();
+    assert_eq!(record.header.asked, [wanted.clone(), named::named("varmail").unwrap()]);
+    for asked in &record.header.asked {
+        let visits = record.points.iter().filter(|point| point.workload == *asked);
+        assert!(visits.clone().count() > 0, "{asked}");
+        assert!(visits.into_iter().all(|point| point.role == Role::Named));
+    }
+    // What was visited is answered as it was measured.
+    let said = work.json(&["predict", "r.jsonl", "-w", literal, "--json"]);
+    let said = said["predictions"][0]["throughput_bytes_per_s"]["value"].as_f64().unwrap();
+    let measured = record.estimates.iter().find(|estimate| estimate.workload == wanted).unwrap();
+    let ratio = said / measured.throughput_bytes_per_s.mean;
+    assert!((0.8..1.25).contains(&ratio), "{ratio}");
+
+    for (arguments, reason) in [
+        (["-w", "unique_bytes=500GiB"], "reaches"),
+        (["-w", "state=cold"], "state"),
+        (["-w", "access=direct"], "--access"),
+        (["-w", "no-such-name"], "no-such-name"),
+    ] {
+        let refusal = work.refusal(&[&run[..], &["--out", "x.jsonl"], &arguments].concat());
+        assert!(refusal.contains(reason), "{refusal}");
+    }
 }

@@ -46,6 +46,7 @@ fn blend(ranges: Ranges, seed: u64, visits: usize) -> CutShort {
         seed,
         writes_max_bytes: None,
         most_bytes: ranges.unique_bytes.max as f64,
+        asked: vec![],
     };
     CutShort(BlendPlan::new(settings), visits)
 }

@@ -221,6 +221,7 @@ fn record() -> Record {
         budget_s: 600.0,
         limits: ioscape_model::Limits::default(),
         hints: ioscape_model::Hints::default(),
+        asked: vec![],
         forecast: None,
     };
     let line = serde_json::to_string(&ioscape_model::Line::Header(header)).unwrap();

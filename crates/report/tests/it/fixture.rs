@@ -145,6 +145,7 @@ fn header() -> Header {
         limits: ioscape_model::Limits::default(),
         hints: ioscape_model::Hints::default(),
         budget_s: 900.0,
+        asked: vec![],
         forecast: Some(Forecast { points: 370, elapsed_s: 890.0, written_bytes: 140 * GIB }),
     }
 }
