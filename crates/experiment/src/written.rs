@@ -68,14 +68,14 @@ fn is_absorbed(header: &Header, work: &Workload) -> bool {
 pub(crate) fn left_out(header: &Header, work: &Workload, at: &LeftOut) -> Warning {
     let most_bytes = header.limits.written_max_bytes.unwrap_or(u64::MAX);
     let text = format!(
-        "the run ended after {} of {} because of --max-written {}: {} of it was left, and the next \
+        "the run ended after {} of {} because of --max-written {}: {} of it were left, and the next \
          visit ({work}) {}; about {} visits were left out",
         show_seconds(at.elapsed_s),
         show_seconds(at.budget_s),
         show_bytes(most_bytes as f64),
         show_bytes(at.left_bytes as f64),
         at.expected_bytes.map_or_else(
-            || "used that up before it had shown anything".to_owned(),
+            || "took more than that".to_owned(),
             |bytes| format!("was expected to write {}", show_bytes(bytes as f64))
         ),
         at.visits.max(1)

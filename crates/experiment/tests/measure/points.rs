@@ -59,7 +59,8 @@ fn the_parts_of_the_time_add_up() {
 #[test]
 fn a_visit_that_may_write_no_more_counts_if_enough_was_measured() {
     let ended_after = |windows_max: usize| {
-        let mut rig = Stream { windows_max, ..Stream::new(Law::default(), 3) };
+        let mut rig = Stream::new(Law::default(), 3);
+        rig.windows_max = windows_max;
         let work = work(0.0);
         let subject = Subject { work: &work, role: Role::Calibration, round: 0, seed: 1 };
         measure(&subject, &Rules::thorough(), &mut rig, &mut |_| {})
