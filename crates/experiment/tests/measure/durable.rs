@@ -29,7 +29,11 @@ fn works(spec: &SimSpec) -> Vec<Workload> {
     let range = spec.ranges().unique_bytes;
     let sizes = [range.min, (range.min * range.max).isqrt(), range.max / 2];
     let work = |unique_bytes| {
-        [0.0, 0.5, 0.95].map(|read_frac| Workload { unique_bytes, read_frac, ..Workload::default() })
+        [0.0, 0.5, 0.95].map(|read_frac| Workload {
+            unique_bytes,
+            read_frac,
+            ..Workload::default()
+        })
     };
     sizes.into_iter().flat_map(work).filter(|work| work.check().is_ok()).collect()
 }
