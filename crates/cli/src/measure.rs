@@ -144,6 +144,7 @@ fn end(points: &[Point], failure: Option<&Error>, elapsed_s: f64, written_bytes:
         read_bytes: points.iter().map(read).sum(),
         written_bytes,
         forecast: None,
+        dropped: vec![],
     }
 }
 

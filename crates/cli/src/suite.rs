@@ -324,6 +324,7 @@ fn end(trials: &[Trial], failure: Option<&Error>, elapsed_s: f64) -> End {
         read_bytes: moved(|io| io.read_bytes),
         written_bytes: moved(|io| io.written_bytes),
         forecast: None,
+        dropped: vec![],
     }
 }
 

@@ -375,6 +375,7 @@ fn end_line(run: &Run<'_>, progress: &Progress, reason: EndReason) -> End {
         read_bytes: progress.points.iter().map(read).sum(),
         written_bytes: progress.written_bytes(run.rig),
         forecast: run.header.forecast,
+        dropped: vec![],
     }
 }
 

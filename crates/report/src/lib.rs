@@ -28,6 +28,7 @@ mod validation;
 
 pub use answers::Answers;
 pub use comparison::{ComparedSystem, ComparisonPage, comparison_html};
+pub use doubts::{bearing_doubts, title as doubt_title};
 pub use html::{PagePredictor, ReportPage, html};
 pub use suite::{page::suite_html, show as suite_figure};
 pub use text::{comparison_text, suite_text, text, validation_text};

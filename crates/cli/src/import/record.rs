@@ -203,5 +203,6 @@ fn end(points: &[Point], elapsed_s: f64) -> End {
         read_bytes: bytes(|p| p.classes.read_seq.bytes + p.classes.read_rand.bytes),
         written_bytes: bytes(|p| p.classes.write_seq.bytes + p.classes.write_rand.bytes),
         forecast: None,
+        dropped: vec![],
     }
 }

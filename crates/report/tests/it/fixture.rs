@@ -75,6 +75,7 @@ pub(crate) fn full() -> Record {
         read_bytes: 412 * GIB,
         written_bytes: 158 * GIB,
         forecast: None,
+        dropped: vec![],
     });
     record
 }
