@@ -109,6 +109,8 @@ impl<'a> System<'a> {
 pub struct Tested {
     /// With the interval of the level at which it was tested.
     pub ratio: Figure,
+    /// The smallest difference that would have been shown, as a fraction.
+    pub resolution: f64,
     /// What that says.
     pub verdict: Verdict,
 }
@@ -156,25 +158,55 @@ pub fn compare(baseline: &System<'_>, other: &System<'_>, works: &[Workload]) ->
         .iter()
         .map(|doubt| if doubt.is_in_range { next() } else { out_of_range(doubt) })
         .collect();
-    let mut sum = |count: usize| {
-        let Tested { ratio, verdict } = next();
-        OverallRatio { ratio, verdict, workloads: count as u64 }
-    };
-    let geometric_mean = mean.map(|_| sum(drawn.len()));
-    let measured = measured.map(|(_, count)| sum(count));
-    let sums = [geometric_mean, measured].into_iter().flatten().map(|sum| sum.verdict);
-    let verdict = overall(workloads.iter().map(|tested| tested.verdict).chain(sums));
+    let geometric_mean = mean.map(|_| next().over(drawn.len()));
+    let measured = measured.map(|(_, count)| next().over(count));
+    let verdict = Versus::overall(&workloads, [geometric_mean, measured]);
     Versus { workloads, geometric_mean, measured, verdict }
 }
 
-/// One word for many.
-pub fn overall(verdicts: impl IntoIterator<Item = Verdict>) -> Overall {
-    let all: Vec<Verdict> = verdicts.into_iter().collect();
-    match (all.contains(&Verdict::Faster), all.contains(&Verdict::Slower)) {
+impl Versus {
+    /// The same where a difference as small as this was to be shown: what could not have shown it is
+    /// inconclusive.
+    #[must_use]
+    pub fn requiring(mut self, resolution: f64) -> Self {
+        let sums = [&mut self.geometric_mean, &mut self.measured].into_iter().flatten();
+        for sum in sums {
+            sum.verdict = required(sum.verdict, sum.resolution, resolution);
+        }
+        for tested in &mut self.workloads {
+            tested.verdict = required(tested.verdict, tested.resolution, resolution);
+        }
+        self.verdict = Self::overall(&self.workloads, [self.geometric_mean, self.measured]);
+        self
+    }
+
+    fn overall(workloads: &[Tested], sums: [Option<OverallRatio>; 2]) -> Overall {
+        let workloads: Vec<Verdict> = workloads.iter().map(|tested| tested.verdict).collect();
+        let sums: Vec<Verdict> = sums.into_iter().flatten().map(|sum| sum.verdict).collect();
+        overall(&workloads, &sums)
+    }
+}
+
+/// A verdict where a difference as small as this was to be shown.
+fn required(verdict: Verdict, shown_from: f64, resolution: f64) -> Verdict {
+    match verdict {
+        Verdict::NoDifferenceShown if shown_from > resolution => Verdict::Inconclusive,
+        verdict => verdict,
+    }
+}
+
+/// One word for many. A sum can show a difference, but it answers for no workload that was asked
+/// for: where none of these could be compared, nothing was answered.
+pub fn overall(workloads: &[Verdict], sums: &[Verdict]) -> Overall {
+    let is_shown = |verdict| workloads.contains(&verdict) || sums.contains(&verdict);
+    match (is_shown(Verdict::Faster), is_shown(Verdict::Slower)) {
         (true, true) => Overall::Mixed,
         (true, false) => Overall::Faster,
         (false, true) => Overall::Slower,
-        (false, false) if all.contains(&Verdict::NoDifferenceShown) => Overall::NoDifferenceShown,
+        (false, false) if workloads.contains(&Verdict::Inconclusive) => Overall::Inconclusive,
+        (false, false) if workloads.contains(&Verdict::NoDifferenceShown) => {
+            Overall::NoDifferenceShown
+        }
         (false, false) => Overall::OutOfRange,
     }
 }
@@ -269,7 +301,15 @@ impl Difference {
             Figure { high, .. } if high < 1.0 => Verdict::Slower,
             _ => Verdict::NoDifferenceShown,
         };
-        Tested { ratio, verdict }
+        Tested { ratio, resolution: half_width.exp_m1(), verdict }
+    }
+}
+
+impl Tested {
+    /// As a ratio that stands for so many workloads.
+    fn over(self, workloads: usize) -> OverallRatio {
+        let Self { ratio, resolution, verdict } = self;
+        OverallRatio { ratio, resolution, verdict, workloads: workloads as u64 }
     }
 }
 

@@ -87,20 +87,20 @@ impl Stratum {
 
     fn estimate(&self, index: usize, group: &Group<'_>, revision: u32) -> Estimate {
         let mean = self.spread.mean(index, &self.visits[index]);
-        let average_of = |figure: fn(&Point) -> Option<f64>| average(group, figure);
+        let throughput = around(group, &mean, Point::throughput);
         let mut warnings = worst_of_each_code(group);
         warnings.extend(self.bistable(index));
         warnings.extend(dead(group));
         Estimate {
             workload: group[0].workload.clone(),
             visits: group.len() as u32,
-            throughput_bytes_per_s: around(group, &mean, Point::throughput),
-            durable_bytes_per_s: average_of(|point| point.durable_bytes_per_s),
+            throughput_bytes_per_s: throughput,
+            durable_bytes_per_s: durable_fraction(group).map(|durable| throughput.mean * durable),
             ops_per_s: around(group, &mean, |point| point.ops_per_s),
             response_time_s: average_response(group, |point| Some(point.response_time_s))
                 .unwrap_or_default(),
             latency_s: average_response(group, |point| point.latency_s),
-            hit_fraction: average_of(|point| point.hit_fraction),
+            hit_fraction: average(group, |point| point.hit_fraction),
             steady: group.iter().all(|point| point.steady),
             warnings,
             revision,
@@ -167,6 +167,17 @@ fn around(group: &Group<'_>, mean: &Mean, figure: impl Fn(&Point) -> f64) -> Int
         counted(group).map(|point| figure(point).max(FIGURE_MIN).ln()).collect();
     let value = (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp();
     Interval { mean: value, low: value * (-half_width).exp(), high: value * half_width.exp() }
+}
+
+/// What of the throughput is durable: the geometric mean over the visits that timed it, as that of
+/// the throughput is. Another kind of mean would set the two apart where visits differ.
+fn durable_fraction(group: &Group<'_>) -> Option<f64> {
+    let ln_fraction = |point: &Point| {
+        let durable = point.durable_bytes_per_s?.max(FIGURE_MIN);
+        Some(durable.ln() - point.throughput().max(FIGURE_MIN).ln())
+    };
+    let known: Vec<f64> = counted(group).filter_map(ln_fraction).collect();
+    (!known.is_empty()).then(|| (known.iter().sum::<f64>() / known.len() as f64).exp())
 }
 
 fn average(group: &Group<'_>, figure: impl Fn(&Point) -> Option<f64>) -> Option<f64> {
@@ -266,18 +277,29 @@ mod tests {
         let mut twice = [point(8, 100.0), point(8, 104.0)];
         twice[0].hit_fraction = Some(0.5);
         twice[0].steady = false;
-        twice[1].durable_bytes_per_s = Some(3.0);
+        twice[1].durable_bytes_per_s = Some(26e6);
         let (estimates, repeatability) = pool(&twice, 0);
         let estimate = &estimates[0];
         let mean = (100e6f64 * 104e6).sqrt();
         assert!((estimate.throughput_bytes_per_s.mean / mean - 1.0).abs() < 1e-9);
         assert!((estimate.ops_per_s.mean * 16384.0 / mean - 1.0).abs() < 1e-9);
         assert_eq!(estimate.hit_fraction, Some(0.5));
-        assert_eq!(estimate.durable_bytes_per_s, Some(3.0));
+        assert!((estimate.durable_bytes_per_s.unwrap() * 4.0 / mean - 1.0).abs() < 1e-9);
         assert!(!estimate.steady);
         assert!((estimate.response_time_s.max - 0.01).abs() < 1e-12);
         // Two visits 4 % apart: a standard deviation of 4 %/√2.
         assert!((repeatability.unwrap() - 0.0277).abs() < 1e-3);
+    }
+
+    #[test]
+    fn durable_throughput_is_not_above_the_absorbed_one_where_visits_differ() {
+        let synced = |megabytes_per_s: f64| Point {
+            durable_bytes_per_s: Some(0.9e6 * megabytes_per_s),
+            ..point(8, megabytes_per_s)
+        };
+        let estimate = pool(&[synced(1500.0), synced(7200.0)], 0).0.remove(0);
+        let durable = estimate.durable_bytes_per_s.unwrap();
+        assert!((durable / estimate.throughput_bytes_per_s.mean - 0.9).abs() < 1e-9, "{durable}");
     }
 
     #[test]

@@ -372,6 +372,9 @@ pub(crate) struct CompareArgs {
     /// Exit with 1 if a system is slower than the baseline by more than this, beyond doubt
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) tolerance: Option<f64>,
+    /// Exit with 1 if a difference as small as this could not have been shown on some workload, where none was: the verdict is then `inconclusive`
+    #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
+    pub(crate) require_resolution: Option<f64>,
     /// What the systems cost, in any currency: A=100,B=150, or files in place of letters
     #[arg(long, value_name = "RECORD=PRICE", value_delimiter = ',')]
     pub(crate) price: Vec<String>,

@@ -1,5 +1,5 @@
 //! `ioscape compare`: systems held against a baseline, each known by its record. `live` measures two
-//! targets in alternation and compares those visits.
+//! targets in alternation, and `alternated` compares those visits.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,10 @@ use ioscape_analysis::model::{Sample, Training};
 use ioscape_analysis::predict::Predictor;
 use ioscape_engine::Clock;
 use ioscape_model::{
-    Comparison, Comparisons, Figure, OverallRatio, Record, SystemComparison, Verdict, Workload,
+    Comparison, Comparisons, Figure, Overall, OverallRatio, Record, RecordWarnings,
+    SystemComparison, Verdict, Workload,
 };
-use ioscape_report::{ComparedSystem, ComparisonPage};
+use ioscape_report::{ComparedSystem, ComparisonPage, bearing_doubts};
 
 use crate::args::CompareArgs;
 use crate::exit::{Exit, usage};
@@ -19,6 +20,7 @@ use crate::report::WIDTH;
 use crate::workload_arg::{self, Asked};
 use crate::{answer, journal, say};
 
+mod alternated;
 mod live;
 mod price;
 
@@ -39,7 +41,7 @@ pub(crate) fn compare(args: &CompareArgs, clock: Clock) -> anyhow::Result<Exit> 
     }
     let prices = price::read(&args.price, &args.records).map_err(usage)?;
     check_out(args)?;
-    if let Some(exit) = live::compare(args, prices.as_deref())? {
+    if let Some(exit) = alternated::compare(args, prices.as_deref())? {
         return Ok(exit);
     }
     let asked = if is_unasked(args) {
@@ -49,8 +51,21 @@ pub(crate) fn compare(args: &CompareArgs, clock: Clock) -> anyhow::Result<Exit> 
     };
     let maps = args.records.iter().map(|path| Mapped::open(path)).collect::<Result<Vec<_>, _>>()?;
     let asked = of_maps(&args.records, &maps, asked)?;
-    let document = document(args.tolerance, &maps, &asked, prices.as_deref());
+    let document = document(Demands::of(args), &maps, &asked, prices.as_deref());
     show(args, &page(&maps, &document))
+}
+
+/// What an answer has to keep to.
+#[derive(Clone, Copy, Default)]
+struct Demands {
+    tolerance: Option<f64>,
+    resolution: Option<f64>,
+}
+
+impl Demands {
+    fn of(args: &CompareArgs) -> Self {
+        Self { tolerance: args.tolerance, resolution: args.require_resolution }
+    }
 }
 
 /// Whether no workload was named.
@@ -86,8 +101,22 @@ fn show(args: &CompareArgs, page: &ComparisonPage<'_>) -> anyhow::Result<Exit> {
         let color = crate::output::is_colourful();
         answer(&ioscape_report::comparison_text(page, WIDTH, color))?;
     }
-    let is_worse = page.document.systems.iter().any(|system| !system.beyond_tolerance.is_empty());
-    Ok(if is_worse { Exit::NotWithin } else { Exit::Fine })
+    Ok(exit_of(page.document))
+}
+
+fn exit_of(document: &Comparisons) -> Exit {
+    let is_worse = document.systems.iter().any(|system| !system.beyond_tolerance.is_empty());
+    let is_coarse = document.comparisons.iter().any(|c| c.verdict == Verdict::Inconclusive);
+    let is_missing = document.required_resolution.is_some() && !document.dropped.is_empty();
+    if is_worse || is_coarse || is_missing {
+        return Exit::NotWithin;
+    }
+    if document.verdict == Overall::OutOfRange {
+        say("ioscape: none of the workloads asked for lies in what all records measured: \
+             `ioscape predict RECORD -w …` says why; name others by -w");
+        return Exit::Failed;
+    }
+    Exit::Fine
 }
 
 /// Records side by side on the named workloads, as `ioscape report` shows them.
@@ -97,7 +126,7 @@ pub(crate) fn rendered(
 ) -> anyhow::Result<String> {
     let maps = records.iter().map(|path| Mapped::open(path)).collect::<Result<Vec<_>, _>>()?;
     let asked = of_maps(records, &maps, workload_arg::ladder())?;
-    let document = document(None, &maps, &asked, None);
+    let document = document(Demands::default(), &maps, &asked, None);
     Ok(render(&page(&maps, &document)))
 }
 
@@ -160,7 +189,7 @@ impl Mapped {
 }
 
 fn document(
-    tolerance: Option<f64>,
+    demands: Demands,
     maps: &[Mapped],
     asked: &[Asked],
     prices: Option<&[f64]>,
@@ -170,30 +199,41 @@ fn document(
     let mut document = Comparisons {
         baseline: baseline.file.clone(),
         comparisons: vec![],
+        dropped: vec![],
+        warnings: maps.iter().map(|map| doubted(&map.file, &map.record)).collect(),
+        required_resolution: demands.resolution,
         systems: vec![],
         prices: vec![],
-        verdict: compare::overall([]),
+        verdict: Overall::OutOfRange,
     };
-    let mut verdicts = Vec::new();
+    let (mut of_workloads, mut of_sums) = (Vec::new(), Vec::new());
     for other in others {
-        let versus = compare::compare(&baseline.system(), &other.system(), &works);
+        let mut versus = compare::compare(&baseline.system(), &other.system(), &works);
+        if let Some(resolution) = demands.resolution {
+            versus = versus.requiring(resolution);
+        }
         let comparisons = comparisons(baseline, other, asked, &versus);
-        let mut system = system(baseline, other, &versus, &comparisons, tolerance);
+        let mut system = system(baseline, other, &versus);
+        system.beyond_tolerance = beyond(&system, &comparisons, demands.tolerance);
         if let Some(prices) = prices {
             let ratio = prices[document.systems.len() + 1] / prices[0];
             system.price = Some(price::worth(ratio, &system, &comparisons));
         }
-        verdicts.extend(comparisons.iter().map(|comparison| comparison.verdict));
-        verdicts.extend(sums(&system).map(|(_, sum)| sum.verdict));
+        of_workloads.extend(comparisons.iter().map(|comparison| comparison.verdict));
+        of_sums.extend(sums(&system).map(|(_, sum)| sum.verdict));
         document.comparisons.extend(comparisons);
         document.systems.push(system);
     }
-    document.verdict = compare::overall(verdicts);
+    document.verdict = compare::overall(&of_workloads, &of_sums);
     if let Some(prices) = prices {
         let files: Vec<&str> = maps.iter().map(|map| map.file.as_str()).collect();
         document.prices = price::performance(&files, prices, &document);
     }
     document
+}
+
+fn doubted(file: &str, record: &Record) -> RecordWarnings {
+    RecordWarnings { record: file.to_owned(), warnings: bearing_doubts(record) }
 }
 
 fn comparisons(
@@ -210,21 +250,16 @@ fn comparisons(
         baseline_bytes_per_s: rate(baseline, &asked.work),
         throughput_bytes_per_s: rate(other, &asked.work),
         ratio: tested.ratio,
+        resolution: tested.resolution,
         verdict: tested.verdict,
         pairs: None,
     });
     all.collect()
 }
 
-fn system(
-    baseline: &Mapped,
-    other: &Mapped,
-    versus: &Versus,
-    comparisons: &[Comparison],
-    tolerance: Option<f64>,
-) -> SystemComparison {
+fn system(baseline: &Mapped, other: &Mapped, versus: &Versus) -> SystemComparison {
     let (from, to) = (&baseline.record, &other.record);
-    let mut system = SystemComparison {
+    SystemComparison {
         record: other.file.clone(),
         verdict: versus.verdict,
         geometric_mean: versus.geometric_mean,
@@ -236,9 +271,7 @@ fn system(
         ),
         beyond_tolerance: vec![],
         price: None,
-    };
-    system.beyond_tolerance = beyond(&system, comparisons, tolerance);
-    system
+    }
 }
 
 /// What is slower by more than was tolerated, beyond doubt.

@@ -174,6 +174,7 @@ fn end(points: &[Point], failure: Option<&Error>, rig: &dyn Rig) -> End {
         written_bytes: rig.written_bytes(),
         device_written_bytes: rig.device_written_bytes(),
         forecast: None,
+        dropped: vec![],
     }
 }
 

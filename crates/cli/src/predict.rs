@@ -44,6 +44,7 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
     let document = Predictions {
         model: predictor.models().first().map_or("blend", |model| model.name()).to_owned(),
         predictions: answers(&predictor, &asked),
+        warnings: ioscape_report::bearing_doubts(&record),
     };
     let json = serde_json::to_string_pretty(&document)?;
     if let Some(out) = &args.out {

@@ -328,6 +328,7 @@ fn end(trials: &[Trial], failure: Option<&Error>, elapsed_s: f64) -> End {
         written_bytes: moved(|io| io.written_bytes),
         device_written_bytes: None,
         forecast: None,
+        dropped: vec![],
     }
 }
 

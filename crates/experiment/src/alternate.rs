@@ -1,14 +1,16 @@
 //! Two targets measured in alternation: what drifts while they are measured meets both alike.
 //!
 //! A round visits every workload once on either target, one visit right after the other. Workloads
-//! are shuffled in each round. Which side goes first is drawn by chance for one round and turned
-//! over in the next, A B B A or B A A B, so that neither a drift nor the second place in a pair
-//! favours a side (Abedi and Brecht, ICPE 2017: usual orders show two identical systems to differ).
-//! When to stop depends on the time alone, never on what was seen: looking for a difference until
+//! are shuffled in each round but the first, which takes in as many as the budget has time for
+//! (`costs`). Which side goes first is drawn by chance for one round and turned over in the next,
+//! A B B A or B A A B, so that neither a drift nor the second place in a pair favours a side (Abedi
+//! and Brecht, ICPE 2017: usual orders show two identical systems to differ). What to measure and
+//! when to stop depends on the time alone, never on what was seen: looking for a difference until
 //! there is one finds one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ioscape_analysis::compare::live::PAIRS_MIN;
 use ioscape_engine::{Error, Rig};
 use ioscape_model::{EndReason, Point, Role, Rules, Workload};
 use rand::seq::SliceRandom;
@@ -18,8 +20,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::explore::JournalError;
 use crate::measure::{self, Subject, measure};
 
-/// What a pair of visits is expected to take before one was made, seconds.
-const PAIR_S: f64 = 6.0;
+mod costs;
+
+use costs::Costs;
+pub use costs::{Forecast, PAIRS_ENOUGH, forecast, laid_out_bytes};
 
 /// Whose time counts how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,42 +92,125 @@ pub struct Outcome {
     pub failure: Option<String>,
     /// Seconds of the budget used.
     pub elapsed_s: f64,
+    /// Workloads without pairs enough to be compared, by their places.
+    pub dropped: Vec<usize>,
 }
 
-/// Measures until the budget has no room for another pair, a side fails, or Ctrl-C.
+/// Measures until the budget has no room for another pair, a side fails, or Ctrl-C. The first round
+/// takes in workloads, the cheapest first, as long as there is time for [`PAIRS_ENOUGH`] pairs of
+/// each; the others are dropped.
 ///
 /// # Errors
 /// Only when a record cannot be written; everything else ends it with a reason.
-pub fn alternate(mut run: Alternation<'_>) -> Result<Outcome, JournalError> {
-    let mut schedule = Schedule::new(run.works.len(), run.seed);
-    let mut pair_s: Vec<Option<f64>> = vec![None; run.works.len()];
-    let mut points = 0;
-    for round in 0.. {
-        for pair in schedule.round() {
-            let started_s = run.elapsed_s();
-            if run.interrupt.load(Ordering::Relaxed) {
-                return Ok(run.outcome(EndReason::Interrupted, None));
-            }
-            if started_s + pair_s[pair.work].unwrap_or(PAIR_S) > run.budget_s {
-                return Ok(run.outcome(EndReason::Budget, None));
-            }
-            for side in [pair.first, 1 - pair.first] {
-                match run.visit(side, &pair, round, points) {
-                    Ok(point) => (run.journal)(side, &point)?,
-                    Err(Error::Interrupted) => {
-                        return Ok(run.outcome(EndReason::Interrupted, None));
-                    }
-                    Err(error) => {
-                        let failure = format!("{}: {error}", ["A", "B"][side]);
-                        return Ok(run.outcome(EndReason::Failed, Some(failure)));
-                    }
+pub fn alternate(run: Alternation<'_>) -> Result<Outcome, JournalError> {
+    let hints = [0, 1].map(|side: usize| run.sides[side].rig.hints());
+    let mut session = Session {
+        schedule: Schedule::new(run.works.len(), run.seed),
+        costs: Costs::new(run.works, &run.rules, [&hints[0], &hints[1]]),
+        points: 0,
+        run,
+    };
+    let (reason, failure) = session.rounds()?;
+    let works = 0..session.run.works.len();
+    Ok(Outcome {
+        reason,
+        failure,
+        elapsed_s: session.run.elapsed_s(),
+        dropped: works.filter(|work| session.costs.pairs(*work) < PAIRS_MIN).collect(),
+    })
+}
+
+/// Why it ended, and what failed, where something did.
+type Ending = (EndReason, Option<String>);
+
+/// An alternation on its way.
+struct Session<'a> {
+    run: Alternation<'a>,
+    schedule: Schedule,
+    costs: Costs<'a>,
+    /// Visits so far, on both sides.
+    points: usize,
+}
+
+impl Session<'_> {
+    fn rounds(&mut self) -> Result<Ending, JournalError> {
+        let mut chosen: Vec<usize> = Vec::new();
+        for work in self.costs.cheapest_first() {
+            let is_first = chosen.is_empty();
+            if is_first || self.costs.has_room(&chosen, work, self.run.left_s()) {
+                match self.pair(work, 0)? {
+                    Made::Pair => chosen.push(work),
+                    Made::NoRoom => {}
+                    Made::End(ending) => return Ok(ending),
                 }
-                points += 1;
             }
-            pair_s[pair.work] = Some(run.elapsed_s() - started_s);
         }
+        for round in 1.. {
+            let mut has_room = false;
+            for work in self.order(&chosen) {
+                match self.pair(work, round)? {
+                    Made::Pair => has_room = true,
+                    Made::NoRoom => {}
+                    Made::End(ending) => return Ok(ending),
+                }
+            }
+            if !has_room {
+                return Ok((EndReason::Budget, None));
+            }
+        }
+        unreachable!("a budget ends")
     }
-    unreachable!("a budget ends")
+
+    /// By chance, where there is time for all; else those first that have fewest pairs, and of these
+    /// the cheapest: so as many as possible get what they need.
+    fn order(&mut self, chosen: &[usize]) -> Vec<usize> {
+        let mut order = chosen.to_vec();
+        let all_s: f64 = chosen.iter().map(|work| self.costs.pair_s(*work)).sum();
+        if all_s <= self.run.left_s() {
+            order.shuffle(&mut self.schedule.chance);
+            return order;
+        }
+        let needs = |work: &usize| self.costs.pairs(*work).min(PAIRS_ENOUGH);
+        let takes = |work: &usize| self.costs.pair_s(*work);
+        order.sort_by(|a, b| needs(a).cmp(&needs(b)).then(takes(a).total_cmp(&takes(b))));
+        order
+    }
+
+    /// Visits a workload once on either side, where there is time.
+    fn pair(&mut self, work: usize, round: u32) -> Result<Made, JournalError> {
+        let started_s = self.run.elapsed_s();
+        if self.run.interrupt.load(Ordering::Relaxed) {
+            return Ok(Made::End((EndReason::Interrupted, None)));
+        }
+        if self.costs.layout_s(work) + self.costs.pair_s(work) > self.run.left_s() {
+            return Ok(Made::NoRoom);
+        }
+        let pair = self.schedule.pair(work);
+        let mut layout_s = [0.0; 2];
+        for side in [pair.first, 1 - pair.first] {
+            match self.run.visit(side, &pair, round, self.points) {
+                Ok(point) => {
+                    (self.run.journal)(side, &point)?;
+                    layout_s[side] = point.spent_s.layout;
+                }
+                Err(Error::Interrupted) => return Ok(Made::End((EndReason::Interrupted, None))),
+                Err(error) => {
+                    let failure = format!("{}: {error}", ["A", "B"][side]);
+                    return Ok(Made::End((EndReason::Failed, Some(failure))));
+                }
+            }
+            self.points += 1;
+        }
+        self.costs.enter(work, self.run.elapsed_s() - started_s, layout_s);
+        Ok(Made::Pair)
+    }
+}
+
+/// What came of a pair.
+enum Made {
+    Pair,
+    NoRoom,
+    End(Ending),
 }
 
 impl Alternation<'_> {
@@ -135,8 +222,8 @@ impl Alternation<'_> {
         of(Time::Real).fold(0.0, f64::max) + of(Time::Simulated).sum::<f64>()
     }
 
-    fn outcome(&self, reason: EndReason, failure: Option<String>) -> Outcome {
-        Outcome { reason, failure, elapsed_s: self.elapsed_s() }
+    fn left_s(&self) -> f64 {
+        self.budget_s - self.elapsed_s()
     }
 
     fn visit(
@@ -171,7 +258,7 @@ struct Pair {
     seed: u64,
 }
 
-/// In which order what is visited.
+/// Which side goes first, and with what seed.
 struct Schedule {
     chance: Xoshiro256PlusPlus,
     /// By workload: the side that went first in a round whose counterpart is still to come.
@@ -181,12 +268,6 @@ struct Schedule {
 impl Schedule {
     fn new(works: usize, seed: u64) -> Self {
         Self { chance: Xoshiro256PlusPlus::seed_from_u64(seed), drawn: vec![None; works] }
-    }
-
-    fn round(&mut self) -> Vec<Pair> {
-        let mut order: Vec<usize> = (0..self.drawn.len()).collect();
-        order.shuffle(&mut self.chance);
-        order.into_iter().map(|work| self.pair(work)).collect()
     }
 
     fn pair(&mut self, work: usize) -> Pair {
@@ -207,25 +288,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_round_has_every_workload_and_every_second_one_turns_the_sides_over() {
+    fn every_second_pair_of_a_workload_turns_the_sides_over() {
         let mut schedule = Schedule::new(5, 7);
-        let rounds: Vec<Vec<Pair>> = (0..40).map(|_| schedule.round()).collect();
-        let first = |round: &[Pair], work: usize| {
-            round.iter().find(|pair| pair.work == work).map(|pair| pair.first)
-        };
-        for two in rounds.chunks(2) {
-            for work in 0..5 {
-                assert_eq!(
-                    first(&two[0], work).map(|side| 1 - side),
-                    first(&two[1], work),
-                    "A B B A or B A A B"
-                );
+        let mut begins = 0;
+        for _ in 0..20 {
+            let pairs: Vec<Vec<Pair>> =
+                (0..2).map(|_| (0..5).map(|work| schedule.pair(work)).collect()).collect();
+            for (one, other) in pairs[0].iter().zip(&pairs[1]) {
+                assert_eq!(one.first, 1 - other.first, "A B B A or B A A B");
             }
+            begins += pairs[0][0].first;
         }
-        let begins = rounds.iter().step_by(2).filter_map(|round| first(round, 0)).sum::<usize>();
         assert!((1..20).contains(&begins), "chance decides who begins: {begins} of 20");
-        let orders: std::collections::BTreeSet<Vec<usize>> =
-            rounds.iter().map(|round| round.iter().map(|pair| pair.work).collect()).collect();
-        assert!(orders.len() > 20, "workloads are shuffled");
     }
 }

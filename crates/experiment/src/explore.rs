@@ -414,6 +414,7 @@ fn end_line(run: &Run<'_>, progress: &Progress, reason: EndReason) -> End {
         written_bytes: progress.written_bytes(run.rig),
         device_written_bytes: progress.device_written_bytes(run.rig),
         forecast: run.header.forecast,
+        dropped: vec![],
     }
 }
 

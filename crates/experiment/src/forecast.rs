@@ -23,7 +23,7 @@ const BORDER_POINTS: u64 = 11 * 2;
 /// Points of the default plan's family of one region, `process_num` apart.
 const BLEND_FAMILY_POINTS: u64 = 15;
 /// Where laying out was not tried: a disk of its own, not a fast one.
-const LAYOUT_BYTES_PER_S: f64 = 100e6;
+pub(crate) const LAYOUT_BYTES_PER_S: f64 = 100e6;
 /// Half of the requests write, on average over any of the plans.
 const WRITE_SHARE: f64 = 0.5;
 
@@ -121,10 +121,7 @@ impl Costs {
         // The files of several processes come on top of the one file of a single process.
         let files = if ranges.process_num.max > 1 { 2.0 } else { 1.0 };
         let layout_bytes = files * ranges.unique_bytes.max as f64;
-        // A visit is as short as its rules allow or as long, and mostly between.
-        let shortest_s = rules.ramp_s + f64::from(rules.windows_min) * rules.window_s;
-        let longest_s = rules.ramp_max_s + rules.measure_max_s;
-        let running_s = (shortest_s * longest_s).sqrt();
+        let running_s = visit_s(rules);
         // Before each visit what it touches is read in, at the speed it was written with.
         let warm_up_s = mean_of_log_uniform(ranges.unique_bytes) / bytes_per_s;
         // Writes go on at the speed of the storage, whatever a cache absorbs in between.
@@ -171,6 +168,14 @@ impl Costs {
         }
         row
     }
+}
+
+/// How long the workload of a visit runs, seconds: as short as the rules allow or as long, and mostly
+/// between.
+pub(crate) fn visit_s(rules: &Rules) -> f64 {
+    let shortest_s = rules.ramp_s + f64::from(rules.windows_min) * rules.window_s;
+    let longest_s = rules.ramp_max_s + rules.measure_max_s;
+    (shortest_s * longest_s).sqrt()
 }
 
 /// `(b − a) / ln(b/a)`: the mean of a quantity whose logarithm is uniform from `a` to `b`.

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use ioscape_analysis::compare::live::{self, Live};
 use ioscape_engine::sim::{SimRig, SimSpec};
-use ioscape_experiment::alternate::{Alternation, Outcome, Side, Time, alternate};
+use ioscape_experiment::alternate::{Alternation, Outcome, PAIRS_ENOUGH, Side, Time, alternate};
 use ioscape_model::{EndReason, Overall, Point, Rules, Workload, named};
 
 /// Two visits differ by this; nothing else about two targets does.
@@ -95,6 +95,25 @@ fn every_workload_is_visited_on_either_side_right_after_the_other() {
 }
 
 #[test]
+fn a_short_budget_is_spent_on_as_many_workloads_as_get_enough_pairs_and_names_the_others() {
+    let ladder: Vec<Workload> = named::names().filter_map(named::named).collect();
+    let specs = [&device("nvme"), &device("hdd")];
+    for seed in 0..12 {
+        let made = session(specs, &ladder, 120.0, seed);
+        let compared = made.compared(&ladder).workloads;
+        assert!(compared.len() >= 4, "seed {seed}: {}", compared.len());
+        assert!(compared.iter().all(|live| live.pairs >= PAIRS_ENOUGH), "seed {seed}");
+        let named: Vec<usize> = compared.iter().map(|live| live.index).collect();
+        let rest: Vec<usize> = (0..ladder.len()).filter(|i| !named.contains(i)).collect();
+        assert_eq!(made.outcome.dropped, rest, "seed {seed}");
+        assert!((105.0..=120.0).contains(&made.outcome.elapsed_s), "{:?}", made.outcome);
+    }
+    let whole = session(specs, &ladder, 600.0, 1);
+    assert_eq!(whole.outcome.dropped, [0; 0]);
+    assert!(whole.compared(&ladder).workloads.iter().all(|live| live.pairs >= PAIRS_ENOUGH));
+}
+
+#[test]
 fn what_fails_on_one_side_ends_it_and_leaves_what_was_measured() {
     let (spec, works) = (device("nvme"), works(&["oltp"]));
     let mut failing = spec.clone();
@@ -105,6 +124,7 @@ fn what_fails_on_one_side_ends_it_and_leaves_what_was_measured() {
     assert!(!made.points[0].is_empty());
     let none = session([&spec, &spec], &works, 1.0, 4);
     assert_eq!((none.outcome.reason, none.points[0].len()), (EndReason::Budget, 0));
+    assert_eq!(none.outcome.dropped, [0]);
 }
 
 #[test]

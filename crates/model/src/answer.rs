@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Curve, Interval, RegionUniqueBytes, Warning, Workload, point::finite};
+use crate::{Curve, Interval, RegionUniqueBytes, Want, Warning, Workload, point::finite};
 
 /// A predicted figure with its 90 % interval. Never null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +51,9 @@ pub struct Predictions {
     pub model: String,
     /// In the order asked.
     pub predictions: Vec<Prediction>,
+    /// What is doubtful about the map that all of them rest on.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
 }
 
 /// What comparing two systems on a workload says.
@@ -63,6 +66,8 @@ pub enum Verdict {
     Slower,
     /// The interval holds 1.
     NoDifferenceShown,
+    /// The interval holds 1, and it is too wide to have shown a difference as small as was asked for.
+    Inconclusive,
     /// One of the two was not measured there.
     OutOfRange,
 }
@@ -84,6 +89,10 @@ pub struct Comparison {
     pub throughput_bytes_per_s: f64,
     /// Throughput over the baseline's.
     pub ratio: Figure,
+    /// The smallest difference that would have been shown, as a fraction: 0.05 for × 1.05 or
+    /// × 1/1.05. It says nothing where the verdict is `out_of_range`.
+    #[serde(default, serialize_with = "finite")]
+    pub resolution: f64,
     /// What that says.
     pub verdict: Verdict,
     /// Measured in alternation: pairs of visits that it rests on; null for predictions.
@@ -103,7 +112,10 @@ pub enum Overall {
     Mixed,
     /// No interval leaves 1 out.
     NoDifferenceShown,
-    /// Nothing could be compared.
+    /// No interval leaves 1 out, and on some workload a difference as small as was asked for could
+    /// not have been shown.
+    Inconclusive,
+    /// None of the workloads could be compared.
     OutOfRange,
 }
 
@@ -112,6 +124,9 @@ pub enum Overall {
 pub struct OverallRatio {
     /// Throughput over the baseline's.
     pub ratio: Figure,
+    /// The smallest difference that would have been shown, as a fraction.
+    #[serde(default, serialize_with = "finite")]
+    pub resolution: f64,
     /// What that says.
     pub verdict: Verdict,
     /// How many workloads it rests on.
@@ -211,6 +226,26 @@ pub struct PricePerformance {
     pub workloads: BTreeMap<String, f64>,
 }
 
+/// What is doubtful about a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordWarnings {
+    /// The record.
+    pub record: String,
+    /// Its doubts, the gravest first.
+    pub warnings: Vec<Warning>,
+}
+
+/// A workload that was asked for and not compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NotCompared {
+    /// A named workload's name; the literal otherwise.
+    pub name: String,
+    /// The workload.
+    pub workload: Workload,
+    /// What there was no more of.
+    pub want_of: Want,
+}
+
 /// What `compare --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparisons {
@@ -218,6 +253,15 @@ pub struct Comparisons {
     pub baseline: String,
     /// By record, then by workload, in the order asked.
     pub comparisons: Vec<Comparison>,
+    /// Workloads that were to be measured in alternation and were dropped.
+    #[serde(default)]
+    pub dropped: Vec<NotCompared>,
+    /// By record, the baseline first.
+    #[serde(default)]
+    pub warnings: Vec<RecordWarnings>,
+    /// The largest resolution that was accepted (`--require-resolution`).
+    #[serde(default)]
+    pub required_resolution: Option<f64>,
     /// By record.
     pub systems: Vec<SystemComparison>,
     /// By record, the baseline first; empty without prices.

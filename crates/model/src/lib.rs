@@ -32,14 +32,14 @@ pub mod warning;
 pub mod workload;
 
 pub use answer::{
-    CacheComparison, Comparison, Comparisons, Errors, Figure, Overall, OverallRatio, Prediction,
-    Predictions, PriceComparison, PricePerformance, RegionComparison, RegionLevel, Repeatability,
-    SystemComparison, Validation, ValidationPoint, Verdict, Worth,
+    CacheComparison, Comparison, Comparisons, Errors, Figure, NotCompared, Overall, OverallRatio,
+    Prediction, Predictions, PriceComparison, PricePerformance, RecordWarnings, RegionComparison,
+    RegionLevel, Repeatability, SystemComparison, Validation, ValidationPoint, Verdict, Worth,
 };
 pub use host::{Host, Target};
 pub use line::{
-    Border, BorderUniqueBytes, Curve, End, EndReason, Estimate, Finding, Header, Line, Map, Method,
-    ModelLine, Region, RegionUniqueBytes, Tool,
+    Border, BorderUniqueBytes, Curve, Dropped, End, EndReason, Estimate, Finding, Header, Line,
+    Map, Method, ModelLine, Region, RegionUniqueBytes, Tool, Want,
 };
 pub use point::{
     ClassTotals, Classes, Failed, Failure, Interval, Point, RequestClass, ResponseTime, Role, Spent,

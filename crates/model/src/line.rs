@@ -349,4 +349,26 @@ pub struct End {
     pub device_written_bytes: Option<u64>,
     /// What the forecast had said.
     pub forecast: Option<Forecast>,
+    /// Workloads that were asked for and dropped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<Dropped>,
+}
+
+/// A workload that was asked for and dropped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Dropped {
+    /// The workload.
+    pub workload: Workload,
+    /// What there was no more of.
+    pub want_of: Want,
+}
+
+/// What a workload was dropped for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Want {
+    /// The budget was over, or something ended the run before.
+    Time,
+    /// The test files, or the dirty data in memory, had no room.
+    Room,
 }

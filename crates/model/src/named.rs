@@ -50,6 +50,11 @@ pub fn named(name: &str) -> Option<Workload> {
     })
 }
 
+/// The name of a workload, where it has one.
+pub fn name_of(work: &Workload) -> Option<&'static str> {
+    names().chain(neighbours()).find(|name| named(name).as_ref() == Some(work))
+}
+
 /// All names, smallest data first but for the streams at the end.
 pub fn names() -> impl Iterator<Item = &'static str> {
     NAMED.iter().map(|row| row.0)
@@ -68,8 +73,11 @@ mod tests {
     fn every_name_stands_for_a_workload_that_can_be() {
         assert_eq!(names().count(), 12);
         for name in names().chain(neighbours()) {
-            named(name).unwrap().check().unwrap();
+            let work = named(name).unwrap();
+            work.check().unwrap();
+            assert_eq!(name_of(&work), Some(name));
         }
+        assert_eq!(name_of(&Workload::default()), None);
         assert_eq!(named("nothing"), None);
     }
 }

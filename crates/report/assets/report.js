@@ -98,6 +98,8 @@
 
   function timeTicks([low, high], room) {
     const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400];
+    // A run that was stopped at once has hardly a whole second to show.
+    if (high - low < 2 * steps[0]) return evenTicks(Math.max(low, 0), high);
     const step = steps.find((s) => (high - low) / s <= room) ?? 86400;
     const ticks = [];
     for (let at = Math.ceil(low / step) * step; at <= high; at += step) ticks.push(at);

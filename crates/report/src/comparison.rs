@@ -7,7 +7,7 @@
 use ioscape_model::units::{show_rate, three_digits};
 use ioscape_model::{
     Comparison, Comparisons, Curve, Figure, Interval, Overall, OverallRatio, Record,
-    RegionComparison, SystemComparison, Verdict, Workload, Worth,
+    RegionComparison, SystemComparison, Verdict, Want, Workload, Worth,
 };
 
 use crate::chart::{Table, stretch};
@@ -92,7 +92,7 @@ pub(crate) fn sentence(
     let mean =
         system.geometric_mean.or(system.measured).map(|sum| figures::ratio(&span(&sum.ratio)));
     let mean = mean.map_or_else(String::new, |mean| format!(", {mean} the throughput of A"));
-    match system.verdict {
+    let found = match system.verdict {
         Overall::Faster => {
             format!("{letter} is faster{mean}: beyond doubt {}.", place(&faster, Verdict::Faster))
         }
@@ -106,13 +106,86 @@ pub(crate) fn sentence(
         ),
         Overall::NoDifferenceShown => format!(
             "No difference shown between {letter} and A{mean}: what lies in these intervals cannot \
-             be told from chance."
+             be told from chance. {}",
+            smallest(system, workloads)
         ),
-        Overall::OutOfRange => format!(
-            "Nothing can be said about {letter}: none of the workloads lies in what both records \
-             measured."
+        Overall::Inconclusive => format!(
+            "Inconclusive: no difference shown between {letter} and A{mean}, and not everywhere \
+             could one as small as asked for have been. {}",
+            smallest(system, workloads)
         ),
+        Overall::OutOfRange => {
+            return format!(
+                "Nothing can be said about {letter}: none of the workloads lies in what both \
+                 records measured."
+            );
+        }
+    };
+    match named(Verdict::OutOfRange) {
+        none if none.is_empty() => found,
+        names => format!("{found} Out of range of a record: {}.", on(&names)),
     }
+}
+
+/// From where on a difference would have been shown, where none was.
+fn smallest(system: &SystemComparison, workloads: &[Comparison]) -> String {
+    let not_shown = |verdict| matches!(verdict, Verdict::NoDifferenceShown | Verdict::Inconclusive);
+    let single: Vec<f64> =
+        workloads.iter().filter(|c| not_shown(c.verdict)).map(|c| c.resolution).collect();
+    let least = single.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = single.iter().copied().fold(0.0, f64::max);
+    let of_one = match (resolution(least), resolution(most)) {
+        (least, most) if least == most => least,
+        (least, most) => format!("{least} to {most}"),
+    };
+    let mean = system.geometric_mean.filter(|mean| not_shown(mean.verdict));
+    let over_all = mean.map(|mean| format!("{} over all and ", resolution(mean.resolution)));
+    format!(
+        "The smallest difference that would have been shown is {}{of_one} on one workload.",
+        over_all.unwrap_or_default()
+    )
+}
+
+/// `4.8 %`; as a ratio where percents no longer say much.
+fn resolution(fraction: f64) -> String {
+    const PERCENT_BELOW: f64 = 5.0;
+    if fraction < PERCENT_BELOW {
+        return figures::percent(fraction);
+    }
+    format!("× {}", three_digits(1.0 + fraction))
+}
+
+/// Workloads on which a difference as small as was asked for could not have been shown.
+pub(crate) fn unresolved(
+    page: &ComparisonPage<'_>,
+    comparisons: &[Comparison],
+    letter: &str,
+) -> Option<String> {
+    let required = page.document.required_resolution?;
+    let coarse = comparisons.iter().filter(|c| c.verdict == Verdict::Inconclusive);
+    let all: Vec<String> =
+        coarse.map(|c| format!("{} ({})", c.name, resolution(c.resolution))).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "{letter}: the intervals are too wide to have shown a difference of {} on {}.",
+            resolution(required),
+            all.join(", ")
+        )
+    })
+}
+
+/// Workloads that were asked for and dropped; none where none were.
+pub(crate) fn dropped(page: &ComparisonPage<'_>) -> Option<String> {
+    let names = |want_of: Want| {
+        let all = page.document.dropped.iter().filter(|dropped| dropped.want_of == want_of);
+        all.map(|dropped| dropped.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let parts = [(Want::Time, "time"), (Want::Room, "room")].map(|(want_of, word)| {
+        let names = names(want_of);
+        (!names.is_empty()).then(|| format!("for want of {word}: {names}"))
+    });
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("Not compared {}.", parts.join("; ")))
 }
 
 /// Caches side by side.
@@ -163,7 +236,7 @@ pub(crate) fn workloads(
             show_rate(comparison.baseline_bytes_per_s),
             show_rate(comparison.throughput_bytes_per_s),
             figures::ratio(&span(&comparison.ratio)),
-            verdict(comparison.verdict).to_owned(),
+            difference(comparison.verdict, comparison.resolution),
         ]
     };
     let mut rows: Vec<Vec<String>> = comparisons.iter().map(row).collect();
@@ -171,12 +244,12 @@ pub(crate) fn workloads(
         if let Some(of) = of {
             let name = format!("{name} of {}", of.workloads);
             let ratio = figures::ratio(&span(&of.ratio));
-            let verdict = verdict(of.verdict).to_owned();
-            rows.push(vec![name, String::new(), String::new(), ratio, verdict]);
+            let difference = difference(of.verdict, of.resolution);
+            rows.push(vec![name, String::new(), String::new(), ratio, difference]);
         }
     };
-    sum("geometric mean", &system.geometric_mean);
-    sum("measured, median", &system.measured);
+    sum("mean", &system.geometric_mean);
+    sum("median", &system.measured);
     let mut head = head("workload", letter);
     head.push("difference".to_owned());
     Table { head, rows }
@@ -191,26 +264,33 @@ pub(crate) fn is_live(page: &ComparisonPage<'_>) -> bool {
 pub(crate) fn workloads_note(page: &ComparisonPage<'_>) -> String {
     let pairs = page.document.comparisons.iter().filter_map(|comparison| comparison.pairs);
     let (Some(fewest), Some(most)) = (pairs.clone().min(), pairs.max()) else {
-        return WORKLOADS_NOTE.to_owned();
+        return format!("{WORKLOADS_NOTE} {RESOLUTION_NOTE} {SUMS_NOTE}");
     };
     let pairs = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
     format!(
         "Measured in alternation: throughput in {pairs} pairs of visits, one to A and one to B \
          right after the other, and its ratio with the interval at the level of its test. The \
          tests are corrected together (Holm): the chance of any false difference among them is \
-         5 % at most. The last row: the mean of all ratios, from the rounds that hold all \
-         workloads."
+         5 % at most. {RESOLUTION_NOTE} The last row: the geometric mean of all ratios, from the \
+         rounds that hold all workloads."
     )
 }
 
+const RESOLUTION_NOTE: &str =
+    "In brackets after none shown: the smallest difference that would have been.";
+
 const WORKLOADS_NOTE: &str = "Predicted throughput, and its ratio with the interval at \
     the level of its test. The tests of one record against A are corrected together (Holm): the \
-    chance of any false difference among them is 5 % at most. The last rows: the mean of all \
-    ratios in range, and the median over workloads that both records measured.";
+    chance of any false difference among them is 5 % at most.";
+const SUMS_NOTE: &str = "The last rows: the geometric mean of all ratios in range, and the median \
+    over workloads that both records measured.";
 
-/// What the intervals of [`regions`] and [`caches`] are.
-pub(crate) const SIDE_NOTE: &str =
+/// What the figures of [`regions`] are.
+pub(crate) const REGIONS_NOTE: &str =
     "Throughput at each region's own focal point; intervals 95 %, each by itself.";
+/// What the figures of [`caches`] are.
+pub(crate) const CACHES_NOTE: &str =
+    "Capacity of the cache behind each border; intervals 95 %, each by itself.";
 
 /// Throughput for the price; empty without prices.
 pub(crate) fn prices(page: &ComparisonPage<'_>) -> Table {
@@ -290,12 +370,13 @@ pub(crate) fn span(figure: &Figure) -> Interval {
     Interval { mean: figure.value, low: figure.low, high: figure.high }
 }
 
-fn verdict(verdict: Verdict) -> &'static str {
+fn difference(verdict: Verdict, seen_from: f64) -> String {
     match verdict {
-        Verdict::Faster => "faster",
-        Verdict::Slower => "slower",
-        Verdict::NoDifferenceShown => "none shown",
-        Verdict::OutOfRange => "out of range",
+        Verdict::Faster => "faster".to_owned(),
+        Verdict::Slower => "slower".to_owned(),
+        Verdict::NoDifferenceShown => format!("none shown ({})", resolution(seen_from)),
+        Verdict::Inconclusive => format!("too coarse ({})", resolution(seen_from)),
+        Verdict::OutOfRange => "out of range".to_owned(),
     }
 }
 

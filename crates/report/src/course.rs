@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{EndReason, Interval, Point, Record, Role, Spent};
+use ioscape_model::{Dropped, EndReason, Interval, Point, Record, Role, Spent, Want, named};
 
 use crate::chart::{
     Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, throughput_axis,
@@ -78,6 +78,7 @@ pub(crate) fn sentences(record: &Record) -> Vec<String> {
                 show_bytes(bytes as f64)
             )
         });
+        all.extend(dropped_words(&end.dropped));
         all.push(format!(
             "The workloads read {}; {} were written, layout included.{counted}",
             show_bytes(end.read_bytes as f64),
@@ -130,6 +131,20 @@ fn ending(reason: EndReason) -> &'static str {
         }
         EndReason::Failed => "It ended because the measurement could not go on.",
     }
+}
+
+/// What was asked for and not measured.
+fn dropped_words(dropped: &[Dropped]) -> Option<String> {
+    let name = |dropped: &Dropped| {
+        let name = named::name_of(&dropped.workload).map(str::to_owned);
+        let why = match dropped.want_of {
+            Want::Time => "time",
+            Want::Room => "room",
+        };
+        format!("{} (want of {why})", name.unwrap_or_else(|| dropped.workload.literal()))
+    };
+    let names: Vec<String> = dropped.iter().map(name).collect();
+    (!names.is_empty()).then(|| format!("Workloads that were dropped: {}.", names.join(", ")))
 }
 
 /// How far visits to one workload differ.

@@ -29,11 +29,11 @@ impl Doubt {
         }
     }
 
-    fn about(warning: &Warning, text: String) -> Self {
+    pub(crate) fn about(warning: &Warning) -> Self {
         Self {
             severity: warning.severity,
             title: title(warning.code),
-            text,
+            text: warning.text.clone(),
             remedy: warning.remedy.clone(),
         }
     }
@@ -41,8 +41,24 @@ impl Doubt {
 
 /// All doubts, the gravest first.
 pub(crate) fn doubts(record: &Record, samples: &Samples<'_>) -> Vec<Doubt> {
-    let mut all: Vec<Doubt> =
-        record.warnings.iter().map(|w| Doubt::about(w, w.text.clone())).collect();
+    gathered(record, samples).iter().map(Doubt::about).collect()
+}
+
+/// Doubts about a record that bear on what is predicted from it or compared with it, the gravest
+/// first. Notes do not, but for that of a short run, whose intervals rest on an assumption; and that
+/// depth brings nothing where memory answers is what a model is to learn.
+pub fn bearing_doubts(record: &Record) -> Vec<Warning> {
+    let bears = |warning: &Warning| match warning.code {
+        Code::Incomplete => true,
+        Code::DepthIgnored => false,
+        _ => warning.severity >= Severity::Warning,
+    };
+    gathered(record, &Samples::of(record)).into_iter().filter(bears).collect()
+}
+
+/// Doubts about the run, and those about single figures gathered by what they are about.
+fn gathered(record: &Record, samples: &Samples<'_>) -> Vec<Warning> {
+    let mut all = record.warnings.clone();
     // By (severity, code), because remedies go with codes; the first text stands for the others.
     let mut groups: BTreeMap<(Severity, String), Vec<&Warning>> = BTreeMap::new();
     for warning in samples.estimates.iter().flat_map(|estimate| &estimate.warnings) {
@@ -55,7 +71,7 @@ pub(crate) fn doubts(record: &Record, samples: &Samples<'_>) -> Vec<Doubt> {
             [only] => only.text.clone(),
             many => format!("{} of {total} {kind}, for example: {}", many.len(), many[0].text),
         };
-        all.push(Doubt::about(group[0], text));
+        all.push(Warning { text, ..group[0].clone() });
     }
     all.sort_by_key(|doubt| std::cmp::Reverse(doubt.severity));
     all
@@ -84,7 +100,7 @@ pub(crate) fn gaps(record: &Record, samples: &Samples<'_>) -> Vec<String> {
 }
 
 /// The code in words, as it stands in the record.
-fn title(code: Code) -> String {
+pub fn title(code: Code) -> String {
     match serde_json::to_value(code) {
         Ok(serde_json::Value::String(name)) => name.replace('_', " "),
         _ => String::new(),

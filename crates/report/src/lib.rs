@@ -29,6 +29,7 @@ mod validation;
 
 pub use answers::Answers;
 pub use comparison::{ComparedSystem, ComparisonPage, comparison_html};
+pub use doubts::{bearing_doubts, title as doubt_title};
 pub use html::{PagePredictor, ReportPage, html};
 pub use mark::page_mark;
 pub use suite::{page::suite_html, show as suite_figure};

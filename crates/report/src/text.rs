@@ -19,7 +19,7 @@ use ioscape_model::{Header, Record, Severity};
 
 use crate::chart::Ink;
 use crate::course;
-use crate::doubts;
+use crate::doubts::{self, Doubt};
 use crate::facts;
 use crate::figures;
 use crate::landscape;
@@ -83,6 +83,15 @@ impl Page {
             let before = if i == 0 { lead.to_owned() } else { " ".repeat(indent) };
             self.lines.push(format!("{before}{}", self.paint.styled(line, style)));
         }
+    }
+
+    fn doubt(&mut self, doubt: &Doubt) {
+        let (lead, style) = match doubt.severity {
+            Severity::Note => ("  - ", Style::Plain),
+            Severity::Warning => ("  ! ", Style::Warning),
+            Severity::Serious => (" !! ", Style::Serious),
+        };
+        self.wrapped(lead, &format!("{}: {}", doubt.title, doubt.text), style);
     }
 
     fn finish(self) -> String {
@@ -225,12 +234,7 @@ fn doubted(page: &mut Page, record: &Record, samples: &Samples<'_>) {
     }
     page.heading("What to doubt");
     for doubt in &all {
-        let (lead, style) = match doubt.severity {
-            Severity::Note => ("  - ", Style::Plain),
-            Severity::Warning => ("  ! ", Style::Warning),
-            Severity::Serious => (" !! ", Style::Serious),
-        };
-        page.wrapped(lead, &format!("{}: {}", doubt.title, doubt.text), style);
+        page.doubt(doubt);
         if !doubt.remedy.is_empty() {
             page.wrapped("    > ", &doubt.remedy, Style::Plain);
         }

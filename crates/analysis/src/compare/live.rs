@@ -7,9 +7,9 @@
 //! those that read; and what all have in common is tested on the rounds' means, which needs no
 //! assumption about how workloads hang together.
 
-use ioscape_model::{Overall, OverallRatio, Point, Workload};
+use ioscape_model::{Overall, OverallRatio, Point, Verdict, Workload};
 
-use super::{Difference, Tested, overall, test};
+use super::{Difference, Tested, overall, required, test};
 use crate::estimate;
 
 /// One pair says nothing about how pairs scatter.
@@ -88,14 +88,30 @@ pub fn compare(baseline: &[Point], other: &[Point], works: &[Workload]) -> Live 
             }
         })
         .collect();
-    let geometric_mean = tested.next().map(|Tested { ratio, verdict }| OverallRatio {
-        ratio,
-        verdict,
-        workloads: known.len() as u64,
-    });
-    let verdicts = workloads.iter().map(|live| live.tested.verdict);
-    let verdict = overall(verdicts.chain(geometric_mean.map(|sum| sum.verdict)));
+    let geometric_mean = tested.next().map(|sum| sum.over(known.len()));
+    let verdict = Live::overall(&workloads, geometric_mean);
     Live { workloads, geometric_mean, verdict }
+}
+
+impl Live {
+    /// The same where a difference as small as this was to be shown: what could not have shown it is
+    /// inconclusive.
+    #[must_use]
+    pub fn requiring(mut self, resolution: f64) -> Self {
+        for LiveRatio { tested, .. } in &mut self.workloads {
+            tested.verdict = required(tested.verdict, tested.resolution, resolution);
+        }
+        if let Some(sum) = &mut self.geometric_mean {
+            sum.verdict = required(sum.verdict, sum.resolution, resolution);
+        }
+        self.verdict = Self::overall(&self.workloads, self.geometric_mean);
+        self
+    }
+
+    fn overall(workloads: &[LiveRatio], sum: Option<OverallRatio>) -> Overall {
+        let workloads: Vec<Verdict> = workloads.iter().map(|live| live.tested.verdict).collect();
+        overall(&workloads, sum.map(|sum| sum.verdict).as_slice())
+    }
 }
 
 fn pairs(baseline: &[Point], other: &[Point], work: &Workload) -> Vec<Pair> {

@@ -130,7 +130,7 @@ fn a_verdict_is_what_its_interval_says_and_a_record_is_no_other_than_itself() {
     for shift in [-0.9, -0.2, -0.1, 0.0, 0.05, 0.1, 0.3] {
         let (one, other) = (plain(), Formula { shift, ..plain() });
         let versus = compare(&system(&one, &[]), &system(&other, &[]), &works());
-        for Tested { ratio, verdict } in &versus.workloads {
+        for Tested { ratio, resolution, verdict } in &versus.workloads {
             assert!(ratio.low < ratio.value && ratio.value < ratio.high);
             assert!((ratio.value / f64::exp(shift) - 1.0).abs() < 1e-9);
             let says = match ratio {
@@ -139,6 +139,8 @@ fn a_verdict_is_what_its_interval_says_and_a_record_is_no_other_than_itself() {
                 _ => Verdict::NoDifferenceShown,
             };
             assert_eq!(*verdict, says);
+            let is_as_large = ratio.value.ln().abs() > resolution.ln_1p();
+            assert_eq!(is_as_large, says != Verdict::NoDifferenceShown, "{ratio:?}");
         }
         verdicts.insert(format!("{:?}", versus.verdict));
         assert!(shift != 0.0 || versus.verdict == Overall::NoDifferenceShown);
@@ -157,6 +159,36 @@ fn what_one_record_did_not_measure_is_out_of_range_and_counts_for_nothing() {
     let none = Formula { largest: 0, ..plain() };
     let versus = compare(&system(&one, &[]), &system(&none, &[]), &works());
     assert_eq!((versus.verdict, versus.geometric_mean), (Overall::OutOfRange, None));
+}
+
+#[test]
+fn what_both_measured_does_not_answer_for_workloads_out_of_range() {
+    let (one, other) = (plain(), Formula { largest: 0, ..plain() });
+    let samples: Vec<Sample> =
+        (1..=20).map(|i| work(10 * i, 1.0)).map(|w| sample(w.clone(), law(&w))).collect();
+    let versus = compare(&system(&one, &samples), &system(&other, &samples), &works());
+    assert_eq!(versus.measured.unwrap().verdict, Verdict::NoDifferenceShown);
+    assert_eq!(versus.verdict, Overall::OutOfRange);
+    let moved: Vec<Sample> =
+        samples.iter().map(|s| sample(s.workload.clone(), s.ln_throughput - 1.0)).collect();
+    let versus = compare(&system(&one, &samples), &system(&other, &moved), &works());
+    assert_eq!(versus.verdict, Overall::Slower, "a difference is one wherever it is shown");
+}
+
+#[test]
+fn what_could_not_have_shown_what_was_asked_for_is_inconclusive() {
+    let (one, other) = (plain(), Formula { shift: 0.05, ..plain() });
+    let versus = compare(&system(&one, &[]), &system(&other, &[]), &works());
+    assert_eq!(versus.verdict, Overall::NoDifferenceShown);
+    let coarsest = versus.workloads.iter().map(|t| t.resolution).fold(0.0, f64::max);
+    let fine = versus.clone().requiring(1.001 * coarsest);
+    assert_eq!(fine, versus, "fine enough");
+    let coarse = versus.requiring(0.999 * coarsest);
+    assert_eq!(coarse.verdict, Overall::Inconclusive);
+    assert!(coarse.workloads.iter().any(|t| t.verdict == Verdict::Inconclusive));
+    let far = Formula { shift: 1.0, ..plain() };
+    let shown = compare(&system(&one, &[]), &system(&far, &[]), &works());
+    assert_eq!(shown.clone().requiring(1e-6), shown, "what was shown was seen");
 }
 
 #[test]

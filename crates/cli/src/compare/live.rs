@@ -1,22 +1,22 @@
-//! `ioscape compare --live`: two targets measured in alternation, each into a record of its own, and
-//! those two records compared visit by visit. The records can be compared again later.
+//! `ioscape compare --live`: two targets measured in alternation, each into a record of its own.
+//! Those two records are then compared (`alternated`), and can be again later.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use ioscape_analysis::compare::live::{self, LiveRatio};
 use ioscape_engine::{Clock, EngineKind, RunId};
-use ioscape_experiment::alternate::{self, Alternation, Outcome, Side, Time, alternate};
+use ioscape_experiment::alternate::{
+    self, Alternation, Outcome, PAIRS_ENOUGH, Side, Time, alternate, laid_out_bytes,
+};
 use ioscape_model::line::FORMAT_VERSION;
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{
-    Comparison, Comparisons, End, EndReason, Header, Limits, Line, Method, Overall, Point, Range,
-    Ranges, Record, Role, Rules, Spent, SystemComparison, Workload, named,
+    Dropped, End, EndReason, Header, Limits, Line, Method, Point, Range, Ranges, Role, Rules,
+    Spent, Want, Workload,
 };
-use ioscape_report::{ComparedSystem, ComparisonPage};
 
-use super::{beyond, check_out, is_unasked, price, show};
+use super::{alternated, check_out, is_unasked, price};
 use crate::args::{Common, CompareArgs};
 use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
@@ -49,7 +49,7 @@ fn measure_both(args: &CompareArgs, clock: Clock, interrupt: &Interrupt) -> anyh
         out_file::check_new(path, "--record")?;
     }
     check_out(args)?;
-    let mut asked = if is_unasked(args) {
+    let asked = if is_unasked(args) {
         workload_arg::ladder()
     } else {
         workload_arg::parse_all(&args.workload, &args.keys)?
@@ -59,15 +59,22 @@ fn measure_both(args: &CompareArgs, clock: Clock, interrupt: &Interrupt) -> anyh
         seed: args.common.seed.unwrap_or_else(drawn_seed),
         budget_s: args.budget.unwrap_or(BUDGET_S),
         runs: runs()?,
+        needed_bytes: laid_out_bytes(asked.iter().map(|asked| &asked.work)),
     };
     let targets = [one.as_path(), other.as_path()];
     let mut benches = open(&session, targets, clock, interrupt)?;
-    keep_what_fits(&mut asked, &benches, is_unasked(args))?;
-    let works: Vec<Workload> = asked.iter().map(|asked| asked.work.clone()).collect();
-    session.announce(&benches, &works);
+    let (works, no_room) = keep_what_fits(&asked, &benches, is_unasked(args))?;
+    session.announce(&benches, &works)?;
     let mut journals = begin(&session, &benches, &works, &paths)?;
     let outcome = session.alternate(&mut benches, &works, &mut journals, interrupt)?;
-    end(&outcome, &benches, &mut journals)?;
+    let no_time = outcome.dropped.iter().map(|work| works[*work].clone());
+    let no_time = no_time.map(|workload| Dropped { workload, want_of: Want::Time });
+    end(
+        &outcome,
+        &benches,
+        &mut journals,
+        &no_room.into_iter().chain(no_time).collect::<Vec<_>>(),
+    )?;
     let [one, other] = benches;
     drop(other); // the limits are the first one's; test files go before anything is said
     drop(one);
@@ -75,7 +82,7 @@ fn measure_both(args: &CompareArgs, clock: Clock, interrupt: &Interrupt) -> anyh
         return Err(nothing(&outcome, session.budget_s));
     }
     drop(journals);
-    let exit = told(args, &paths, &asked, prices.as_deref())?;
+    let exit = alternated::told(args, &paths, &asked, prices.as_deref())?;
     if !args.common.quiet {
         say(&format!("records  {} and {}", paths[0].display(), paths[1].display()));
     }
@@ -135,6 +142,8 @@ struct Session<'a> {
     seed: u64,
     budget_s: f64,
     runs: [RunId; 2],
+    /// Most bytes that the workloads need laid out.
+    needed_bytes: u64,
 }
 
 /// Opens both targets. Limits are of this process, not of a target: they are put in force once.
@@ -156,7 +165,8 @@ fn open(
         seed: session.seed.wrapping_add(side as u64),
         common: if (side == 1) == of_second { full } else { &none },
         device: None,
-        earnest: Earnest::Measure { probe_max_bytes: 0 },
+        // How fast data is laid out says for how many workloads there is time.
+        earnest: Earnest::Measure { probe_max_bytes: session.needed_bytes },
         clock,
         interrupt,
         verify: false,
@@ -180,66 +190,82 @@ fn room_bytes(benches: &[Bench; 2]) -> [u64; 2] {
     [0, 1].map(|side: usize| benches[side].rig.hints().room_bytes / parts)
 }
 
-/// Bytes that these workloads need laid out: the files of each process, as large as any asks for.
-fn needed_bytes(works: &[&Workload]) -> u64 {
-    let processes = works.iter().map(|work| work.process_num).max().unwrap_or(0);
-    let of = |process: u32| {
-        let users = works.iter().filter(|work| work.process_num > process);
-        users.map(|work| work.share_bytes()).max().unwrap_or(0)
-    };
-    (0..processes).map(of).sum()
-}
-
-/// Workloads that do not fit are refused where they were named, and left out where all were meant.
+/// The workloads that fit, and those that do not: they are refused where they were named, and left out
+/// where all were meant.
 fn keep_what_fits(
-    asked: &mut Vec<Asked>,
+    asked: &[Asked],
     benches: &[Bench; 2],
     all_meant: bool,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<(Vec<Workload>, Vec<Dropped>)> {
     let room = room_bytes(benches);
-    let fits = |works: &[&Workload]| needed_bytes(works) <= room[0].min(room[1]);
+    let room = room[0].min(room[1]);
     let stalls = |work: &Workload| {
         let most = benches.iter().filter_map(|bench| bench.writes_max_bytes);
         work.read_frac < 1.0 && most.into_iter().any(|most| work.unique_bytes as f64 > most)
     };
-    let mut kept: Vec<Asked> = Vec::new();
-    let mut left_out: Vec<String> = Vec::new();
-    for one in asked.drain(..) {
-        let mut works: Vec<&Workload> = kept.iter().map(|kept| &kept.work).collect();
-        works.push(&one.work);
-        if fits(&works) && !(all_meant && stalls(&one.work)) {
-            kept.push(one);
+    let mut kept: Vec<Workload> = Vec::new();
+    let mut left_out: Vec<&Asked> = Vec::new();
+    for one in asked {
+        let fits = laid_out_bytes(kept.iter().chain([&one.work])) <= room;
+        if fits && !(all_meant && stalls(&one.work)) {
+            kept.push(one.work.clone());
         } else {
-            left_out.push(one.name);
+            left_out.push(one);
         }
     }
-    let room = show_bytes(room[0].min(room[1]) as f64);
-    let why = format!("{} (room for {room} of test data on each side)", left_out.join(", "));
+    let names: Vec<&str> = left_out.iter().map(|asked| asked.name.as_str()).collect();
+    let room = show_bytes(room as f64);
+    let why = format!("{} (room for {room} of test data on each side)", names.join(", "));
     if kept.is_empty() || (!all_meant && !left_out.is_empty()) {
         return Err(usage(format!("there is no room for {why}: name smaller workloads by -w")));
     }
     if !left_out.is_empty() {
         say(&format!("left out: {why}"));
     }
-    *asked = kept;
-    Ok(())
+    let dropped = left_out.into_iter().map(|asked| asked.work.clone());
+    let dropped = dropped.map(|workload| Dropped { workload, want_of: Want::Room });
+    Ok((kept, dropped.collect()))
 }
 
 impl Session<'_> {
-    fn announce(&self, benches: &[Bench; 2], works: &[Workload]) {
+    /// Says what there is time for; refuses a budget that shows nothing.
+    fn announce(&self, benches: &[Bench; 2], works: &[Workload]) -> anyhow::Result<()> {
+        let hints = benches.each_ref().map(|bench| bench.rig.hints());
+        let [one, other] = &hints;
+        let rules = Rules::brief();
+        let forecast = alternate::forecast(works, &rules, [one, other], self.budget_s);
+        let budget = show_seconds(self.budget_s);
+        let all = match works.len() {
+            1 => format!("the workload takes about {}", show_seconds(forecast.all_s)),
+            count => format!("all {count} workloads take about {}", show_seconds(forecast.all_s)),
+        };
+        if forecast.least_s > self.budget_s {
+            return Err(usage(format!(
+                "two pairs of visits to any workload take longer than {budget}, and fewer say \
+                 nothing: raise --budget, to {} at least; {all}",
+                show_seconds(forecast.least_s)
+            )));
+        }
         if self.args.common.quiet {
-            return;
+            return Ok(());
         }
         for (letter, bench) in LETTERS.iter().zip(benches) {
             say(&format!("{letter}  {} ({})", bench.target.path, bench.target.filesystem));
         }
         say(&format!(
-            "{} workloads in alternation for {}, seed {}, {} laid out on each side",
+            "{} workloads in alternation for {budget}, seed {}, {} laid out on each side",
             works.len(),
-            show_seconds(self.budget_s),
             self.seed,
-            show_bytes(needed_bytes(&works.iter().collect::<Vec<_>>()) as f64)
+            show_bytes(laid_out_bytes(works.iter()) as f64)
         ));
+        if forecast.workloads < works.len() {
+            say(&format!(
+                "there is time for about {} of them, {PAIRS_ENOUGH} pairs of visits each, the \
+                 cheapest first: {all}",
+                forecast.workloads.max(1)
+            ));
+        }
+        Ok(())
     }
 
     fn header(&self, side: usize, bench: &Bench, works: &[Workload]) -> Header {
@@ -338,6 +364,7 @@ fn end(
     outcome: &Outcome,
     benches: &[Bench; 2],
     journals: &mut [Recording; 2],
+    dropped: &[Dropped],
 ) -> anyhow::Result<()> {
     for (bench, side) in benches.iter().zip(journals) {
         let elapsed_s = bench.rig.now_s();
@@ -354,133 +381,9 @@ fn end(
             written_bytes: bench.rig.written_bytes(),
             device_written_bytes: bench.rig.device_written_bytes(),
             forecast: None,
+            dropped: dropped.to_vec(),
         };
         side.journal.put(&Line::End(end))?;
     }
     Ok(())
-}
-
-/// Compares two records that were made in alternation, where that is what they are.
-pub(super) fn compare(args: &CompareArgs, prices: Option<&[f64]>) -> anyhow::Result<Option<Exit>> {
-    let records = args.records.iter().map(|path| journal::open(path));
-    let records: Vec<Record> = records.collect::<Result<_, _>>()?;
-    let is_live = |record: &Record| record.header.method == Method::Compare;
-    if !records.iter().any(is_live) {
-        return Ok(None);
-    }
-    let [one, other] = &records[..] else {
-        return Err(usage("two records of one live comparison belong together: name only those"));
-    };
-    let name = |record: &Record| {
-        let id = record.header.run_id.clone();
-        is_live(record).then(|| id[..id.len().saturating_sub(1)].to_owned())
-    };
-    if name(one).is_none() || name(one) != name(other) {
-        return Err(usage(format!(
-            "{} and {} were not measured in alternation with each other: name the two records of \
-             one live comparison",
-            args.records[0].display(),
-            args.records[1].display()
-        )));
-    }
-    let asked = if is_unasked(args) {
-        visited(one)
-    } else {
-        workload_arg::parse_all(&args.workload, &args.keys)?
-    };
-    let paths = [args.records[0].clone(), args.records[1].clone()];
-    match told(args, &paths, &asked, prices)? {
-        Some(exit) => Ok(Some(exit)),
-        None => Err(usage("no workload was measured in two pairs: measure longer")),
-    }
-}
-
-/// What a record holds visits to, under the name it goes by; those that have one first.
-fn visited(record: &Record) -> Vec<Asked> {
-    let mut all: Vec<Asked> = Vec::new();
-    for point in &record.points {
-        if all.iter().all(|asked| asked.work != point.workload) {
-            let work = point.workload.clone();
-            let is_it = |name: &&str| named::named(name).is_some_and(|named| named == work);
-            let name = named::names().chain(named::neighbours()).find(is_it);
-            let name = name.map_or_else(|| work.literal(), str::to_owned);
-            all.push(Asked { name, work, says_access: true });
-        }
-    }
-    let place = |asked: &Asked| named::names().position(|name| name == asked.name);
-    all.sort_by_key(|asked| place(asked).unwrap_or(usize::MAX));
-    all
-}
-
-/// Compares the two records, prints; none where nothing can be compared.
-fn told(
-    args: &CompareArgs,
-    paths: &[PathBuf; 2],
-    asked: &[Asked],
-    prices: Option<&[f64]>,
-) -> anyhow::Result<Option<Exit>> {
-    let records = [journal::open(&paths[0])?, journal::open(&paths[1])?];
-    let document = document(args.tolerance, paths, &records, asked, prices);
-    if document.verdict == Overall::OutOfRange {
-        return Ok(None);
-    }
-    let system = |side: usize| ComparedSystem {
-        record: &records[side],
-        file: paths[side].display().to_string(),
-        predicted: vec![],
-    };
-    let page = ComparisonPage {
-        systems: vec![system(0), system(1)],
-        document: &document,
-        overlay: Workload::default(),
-    };
-    show(args, &page).map(Some)
-}
-
-fn document(
-    tolerance: Option<f64>,
-    paths: &[PathBuf; 2],
-    records: &[Record; 2],
-    asked: &[Asked],
-    prices: Option<&[f64]>,
-) -> Comparisons {
-    let works: Vec<Workload> = asked.iter().map(|asked| asked.work.clone()).collect();
-    let found = live::compare(&records[0].points, &records[1].points, &works);
-    let file = |path: &Path| path.display().to_string();
-    let comparison = |live: &LiveRatio| Comparison {
-        record: file(&paths[1]),
-        name: asked[live.index].name.clone(),
-        workload: asked[live.index].work.clone(),
-        baseline_bytes_per_s: live.baseline_bytes_per_s,
-        throughput_bytes_per_s: live.throughput_bytes_per_s,
-        ratio: live.tested.ratio,
-        verdict: live.tested.verdict,
-        pairs: Some(live.pairs as u64),
-    };
-    let comparisons: Vec<Comparison> = found.workloads.iter().map(comparison).collect();
-    let mut system = SystemComparison {
-        record: file(&paths[1]),
-        verdict: found.verdict,
-        geometric_mean: found.geometric_mean,
-        measured: None,
-        caches: vec![],
-        regions: vec![],
-        beyond_tolerance: vec![],
-        price: None,
-    };
-    system.beyond_tolerance = beyond(&system, &comparisons, tolerance);
-    system.price = prices.map(|p| price::worth(p[1] / p[0], &system, &comparisons));
-    let mut document = Comparisons {
-        baseline: file(&paths[0]),
-        comparisons,
-        systems: vec![system],
-        prices: vec![],
-        verdict: found.verdict,
-    };
-    if let Some(prices) = prices {
-        let files = [file(&paths[0]), file(&paths[1])];
-        document.prices =
-            price::performance(&files.each_ref().map(String::as_str), prices, &document);
-    }
-    document
 }

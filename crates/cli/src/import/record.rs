@@ -205,5 +205,6 @@ fn end(points: &[Point], elapsed_s: f64) -> End {
         written_bytes: bytes(|p| p.classes.write_seq.bytes + p.classes.write_rand.bytes),
         device_written_bytes: None,
         forecast: None,
+        dropped: vec![],
     }
 }

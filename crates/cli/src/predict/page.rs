@@ -1,7 +1,8 @@
 //! Predictions for people: a table of 80 columns, what it rests on, what to doubt.
 
 use ioscape_model::units::{show_bytes, show_rate};
-use ioscape_model::{Figure, Prediction, Predictions, Record, Warning};
+use ioscape_model::{Figure, Prediction, Predictions, Record, Severity, Warning};
+use ioscape_report::doubt_title;
 
 use super::Changed;
 use crate::report::WIDTH;
@@ -53,12 +54,24 @@ pub(super) fn page(
         lines.extend(sentences.iter().flat_map(|sentence| wrapped("  - ", sentence)));
     }
     let warnings = each_once(&document.predictions);
-    if !warnings.is_empty() {
+    if !warnings.is_empty() || !document.warnings.is_empty() {
         lines.extend([String::new(), "What to doubt".to_owned()]);
+        lines.extend(document.warnings.iter().flat_map(of_map));
         let text = |warning: &Warning| format!("{}; {}", warning.text, warning.remedy);
         lines.extend(warnings.iter().flat_map(|warning| wrapped("  ! ", &text(warning))));
     }
     lines.join("\n")
+}
+
+/// A doubt about the map that all predictions rest on.
+fn of_map(warning: &Warning) -> Vec<String> {
+    let lead = match warning.severity {
+        Severity::Note => "  - ",
+        Severity::Warning => "  ! ",
+        Severity::Serious => " !! ",
+    };
+    let Warning { text, remedy, .. } = warning;
+    wrapped(lead, &format!("the map, {}: {text}; {remedy}", doubt_title(warning.code)))
 }
 
 fn each_once(predictions: &[Prediction]) -> Vec<&Warning> {

@@ -64,6 +64,88 @@ fn a_slower_system_is_found_and_the_same_one_is_not() {
 }
 
 #[test]
+fn what_no_record_measured_is_not_answered() {
+    let work = records();
+    let far = ["compare", "one.jsonl", "again.jsonl", "--json", "-w", "unique_bytes=64TiB"];
+    let output = work.output(&far);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["verdict"], "out_of_range", "{json:#}");
+    assert_eq!(json["systems"][0]["verdict"], "out_of_range");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("none of the workloads") && said.lines().count() == 1, "{said}");
+    let both = work.json(&[&far[..], &["-w", "oltp"]].concat());
+    assert_eq!(both["verdict"], "no_difference_shown", "one of the two is answered");
+}
+
+#[test]
+fn a_comparison_says_from_where_on_it_would_have_seen_a_difference_and_can_be_held_to_it() {
+    let work = records();
+    let compare = ["compare", "one.jsonl", "again.jsonl"];
+    let json = work.json(&[&compare[..], &["--json"]].concat());
+    assert!(json["required_resolution"].is_null());
+    for comparison in json["comparisons"].as_array().unwrap() {
+        let ratio = |end: &str| comparison["ratio"][end].as_f64().unwrap();
+        let half_width = (ratio("high") / ratio("low")).sqrt() - 1.0;
+        let resolution = comparison["resolution"].as_f64().unwrap();
+        assert!((resolution / half_width - 1.0).abs() < 1e-6, "{comparison}");
+    }
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(&work.stdout(&compare));
+    assert!(text.contains("The smallest difference that would have been shown is"), "{text}");
+    for (resolution, code, verdict) in
+        [("90%", 0, "no_difference_shown"), ("0.1%", 1, "inconclusive")]
+    {
+        let required = [&compare[..], &["--json", "--require-resolution", resolution]].concat();
+        let output = work.output(&required);
+        assert_eq!(output.status.code(), Some(code), "{resolution}");
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(json["verdict"], verdict);
+        assert_eq!(json["comparisons"][0]["verdict"], verdict);
+    }
+    let output = work.output(&[&compare[..], &["--require-resolution", "0.1%"]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    for said in ["Inconclusive: ", "too wide to have shown a difference of 0.1 % on compile ("] {
+        assert!(words(&text).contains(said), "{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn what_is_doubtful_about_each_record_stands_beside_the_comparison() {
+    let work = records();
+    work.stdout(&[
+        "run",
+        "sim:nvme",
+        "--out",
+        "short.jsonl",
+        "--seed",
+        "4",
+        "--budget",
+        "1m",
+        "--report",
+        "none",
+        "--quiet",
+    ]);
+    let compare = ["compare", "one.jsonl", "short.jsonl"];
+    let json = work.json(&[&compare[..], &["--json"]].concat());
+    let all = json["warnings"].as_array().unwrap();
+    assert_eq!(all.len(), 2);
+    assert_eq!(all[1]["record"], "short.jsonl");
+    let codes: Vec<&str> = all[1]["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|w| w["code"].as_str().unwrap())
+        .collect();
+    assert!(codes.contains(&"incomplete"), "{codes:?}");
+    let text = work.stdout(&compare);
+    let doubts = text.split("What to doubt about B").nth(1).unwrap();
+    assert!(doubts.contains("incomplete: "), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
 fn what_is_worse_than_tolerated_is_exit_code_1_and_a_page_and_a_text_say_so() {
     let work = records();
     let arguments = ["compare", "one.jsonl", "slow.jsonl", "--tolerance", "5%"];

@@ -43,6 +43,34 @@ fn two_simulated_devices_are_told_apart_and_one_is_not_told_from_itself() {
     assert_eq!(again, same, "the records hold all that was compared");
 }
 
+#[test]
+fn a_budget_for_a_few_workloads_compares_these_and_lists_the_others() {
+    let work = Workdir::new();
+    let arguments = ["compare", "--live", "sim:nvme", "sim:hdd", "--budget", "2m", "--seed", "7"];
+    let output = work.output(&[&arguments[..], &["--record", "few"]].concat());
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("there is time for about 4 of them"), "{said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("Not compared for want of time: "), "{text}");
+    let again = work.json(&["compare", "few-A.jsonl", "few-B.jsonl", "--json"]);
+    let dropped = again["dropped"].as_array().unwrap();
+    assert_eq!(again["comparisons"].as_array().unwrap().len() + dropped.len(), 12, "{again:#}");
+    assert!(dropped.iter().all(|dropped| dropped["want_of"] == "time"), "{again:#}");
+    for side in ["few-A.jsonl", "few-B.jsonl"] {
+        let listed = record(&work.path(side)).end.unwrap().dropped;
+        assert_eq!(listed.len(), dropped.len());
+        for (one, other) in listed.iter().zip(dropped) {
+            assert_eq!(serde_json::to_value(&one.workload).unwrap(), other["workload"]);
+        }
+    }
+    let told = work.stdout(&["report", "few-A.jsonl", "--format", "text"]);
+    assert!(!told.is_empty());
+    let required =
+        ["compare", "few-A.jsonl", "few-B.jsonl", "--require-resolution", "90%", "--quiet"];
+    assert_eq!(work.output(&required).status.code(), Some(1), "not all of them were resolved");
+}
+
 /// The name of the records of a comparison with two pairs at least: a busy machine takes longer.
 fn paired(work: &Workdir, name: &str, targets: [&str; 2]) -> String {
     let mut said = String::new();
@@ -105,7 +133,7 @@ fn what_cannot_be_measured_in_alternation_is_refused_in_one_line() {
     assert!(line.contains("live comparison"), "{line}");
     let short =
         ["compare", "--live", "sim:nvme", "sim:nvme", "--budget", "8s", "--record", "short"];
-    let output = work.output(&short);
-    assert_eq!(output.status.code(), Some(3), "one pair says nothing");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("raise --budget"));
+    let line = work.refusal(&short);
+    assert!(line.contains("raise --budget, to 1") && line.lines().count() == 1, "{line}");
+    assert!(!work.path("short-A.jsonl").exists(), "nothing was begun");
 }

@@ -148,6 +148,23 @@ fn people_get_a_table_of_eighty_columns_and_each_doubt_once() {
 }
 
 #[test]
+fn what_is_doubtful_about_the_map_stands_beside_what_rests_on_it() {
+    let work = Workdir::new();
+    let short = ["run", "sim:hdd", "--seed", "3", "--budget", "1m", "--out", "r.jsonl"];
+    work.stdout(&[&short[..], &["--report", "none", "--quiet"]].concat());
+    let json = work.json(&["predict", "r.jsonl", "--json", "-w", "oltp"]);
+    let all = json["warnings"].as_array().unwrap();
+    let codes: Vec<&str> = all.iter().map(|w| w["code"].as_str().unwrap()).collect();
+    for code in ["border_not_reached", "incomplete"] {
+        assert!(codes.contains(&code), "{codes:?}");
+    }
+    let text = work.stdout(&["predict", "r.jsonl", "-w", "oltp"]);
+    let doubts = text.split("What to doubt").nth(1).unwrap();
+    assert!(doubts.contains("the map, border not reached: "), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
 fn what_cannot_be_predicted_is_refused_in_one_line() {
     let work = maps::beside(&HDD);
     work.stdout(&["measure", "sim:hdd", "--out", "m.jsonl", "--rounds", "1"]);

@@ -74,7 +74,10 @@ impl Visit<'_> {
             seed: self.subject.seed,
             started_s: self.started_s,
             throughput_bytes_per_s: throughput,
-            durable_bytes_per_s: self.finished.sync_s.map(|sync_s| self.durable(sync_s)),
+            durable_bytes_per_s: self
+                .finished
+                .sync_s
+                .map(|sync_s| throughput.mean * self.durable_fraction(kept, sync_s)),
             ops_per_s: share(totals.all.ops as f64, totals.length_s).unwrap_or(0.0),
             response_time_s: quantiles(&responses, mean_response_s(&totals.all)),
             latency_s: self
@@ -101,13 +104,16 @@ impl Visit<'_> {
         }
     }
 
-    /// The fdatasync flushes what was written since the start, so all of that counts, over all
-    /// the time it took.
-    fn durable(&self, sync_s: f64) -> f64 {
-        let windows = &self.taken.windows;
-        let bytes = windows.iter().map(Window::bytes).sum::<u64>() + self.settled.bytes;
-        let length_s = windows.iter().map(|w| w.length_s).sum::<f64>() + self.settled.length_s;
-        bytes as f64 / (length_s + sync_s).max(f64::MIN_POSITIVE)
+    /// What of the throughput is left once the final fdatasync is counted in. It flushes what was
+    /// written since the start, so the windows kept bear their part of its time: the part of those
+    /// bytes that was written in them. A beginning that ran at another speed counts in neither
+    /// figure, and durable throughput cannot be above the absorbed one.
+    fn durable_fraction(&self, kept: &[Window], sync_s: f64) -> f64 {
+        let written = |windows: &[Window]| windows.iter().map(written_bytes).sum::<u64>() as f64;
+        let since_start = written(&self.taken.windows) + self.settled.written_bytes as f64;
+        let borne_s = sync_s * share(written(kept), since_start).unwrap_or(0.0);
+        let length_s: f64 = kept.iter().map(|window| window.length_s).sum();
+        share(length_s, length_s + borne_s).unwrap_or(1.0)
     }
 
     fn drift_allowed(&self) -> f64 {

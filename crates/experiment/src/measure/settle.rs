@@ -8,6 +8,7 @@ use ioscape_engine::{Error, Rig, Window};
 use ioscape_model::{Rules, State, Workload};
 
 use super::Event;
+use super::outcome::written_bytes;
 
 /// Dirty data counts as steady while it grows by less than this share of what is written.
 const GROWTH_MAX: f64 = 0.02;
@@ -19,10 +20,8 @@ const OPS_PER_SLOT_MIN: u64 = 2;
 pub(super) struct Settled {
     /// Requests per second towards the end of it.
     pub(super) ops_per_s: f64,
-    /// Bytes moved in it.
-    pub(super) bytes: u64,
-    /// How long it was, seconds.
-    pub(super) length_s: f64,
+    /// Bytes written in it.
+    pub(super) written_bytes: u64,
     /// Its longest window, seconds.
     pub(super) longest_s: f64,
     /// Whether it ended because all was calm, not because the time was over.
@@ -43,8 +42,7 @@ pub(super) fn settle(
         // The first requests are what a cold start is about.
         return Ok(Settled {
             ops_per_s: f64::INFINITY,
-            bytes: 0,
-            length_s: 0.0,
+            written_bytes: 0,
             longest_s: 0.0,
             calm: true,
         });
@@ -66,8 +64,7 @@ pub(super) fn settle(
     let length_s: f64 = last.iter().map(|window| window.length_s).sum();
     Ok(Settled {
         ops_per_s: if length_s > 0.0 { ops as f64 / length_s } else { 0.0 },
-        bytes: windows.iter().map(Window::bytes).sum(),
-        length_s: elapsed_s,
+        written_bytes: windows.iter().map(written_bytes).sum(),
         longest_s: longest_s(&windows),
         calm,
     })
@@ -102,7 +99,7 @@ fn is_level(windows: &[Window], stretch_s: f64) -> bool {
 pub(super) fn growth_of_written(windows: &[Window]) -> Option<f64> {
     let (first, rest) = windows.split_first()?;
     let grown = backlog_bytes(rest.last()?)?.cast_signed() - backlog_bytes(first)?.cast_signed();
-    let written: u64 = rest.iter().map(super::outcome::written_bytes).sum();
+    let written: u64 = rest.iter().map(written_bytes).sum();
     (written > 0).then(|| grown as f64 / written as f64)
 }
 

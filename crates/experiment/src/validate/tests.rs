@@ -184,6 +184,7 @@ fn the_forecast_takes_visits_to_cost_what_they_did() {
         written_bytes: laid_out + 40_000_000,
         device_written_bytes: None,
         forecast: None,
+        dropped: vec![],
     });
     let written_bytes = super::forecast(&record, &works).written_bytes;
     assert_eq!(written_bytes, files_bytes(works.iter()) + 20_000_000);

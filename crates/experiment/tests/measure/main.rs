@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test binary is all test")]
 
 mod coverage;
+mod durable;
 mod points;
 mod stream;

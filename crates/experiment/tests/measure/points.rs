@@ -106,6 +106,17 @@ fn durable_throughput_counts_the_final_sync_in() {
 }
 
 #[test]
+fn a_beginning_that_was_faster_counts_in_no_throughput() {
+    let law = Law { transient: 2.0, variation: 0.001, ..Law::default() };
+    let mut rig = Stream::new(law, 4);
+    rig.sync_s = 0.1;
+    let point = visit(&mut rig, 0.5);
+    let durable = point.durable_bytes_per_s.unwrap();
+    assert!(durable <= point.throughput(), "{durable} of {}", point.throughput());
+    assert!(durable > 0.95 * point.throughput(), "{durable} of {}", point.throughput());
+}
+
+#[test]
 fn counters_become_shares_of_what_was_asked_for() {
     let decorate = |window: &mut Window, _: f64| {
         window.hit_fraction = Some(0.75);

@@ -7,13 +7,15 @@ use askama::Template;
 use ioscape_model::{Estimate, Interval, Verdict, Workload};
 
 use super::{
-    ComparedSystem, ComparisonPage, SIDE_NOTE, caches, intolerable, is_live, legend, letter,
-    of_system, prices, regions, sentence, span, workloads, workloads_note, worth,
+    CACHES_NOTE, ComparedSystem, ComparisonPage, REGIONS_NOTE, caches, dropped, intolerable,
+    is_live, legend, letter, of_system, prices, regions, sentence, span, unresolved, workloads,
+    workloads_note, worth,
 };
 use crate::chart::{
     Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Table, Unit, throughput_axis,
     unique_bytes_axis,
 };
+use crate::doubts::Doubt;
 use crate::facts::{self, Fact};
 use crate::figures::{self, UNKNOWN};
 use crate::html::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
@@ -39,14 +41,15 @@ pub fn comparison_html(page: &ComparisonPage<'_>) -> String {
         plot: PLOT,
         plot_licenses: PLOT_LICENSES,
         data,
+        systems: letters(page.systems.len()),
         legend: legend(page),
+        dropped: dropped(page),
         overlay: (!is_live(page)).then(|| Figure::new(overlay, "landscape")),
         ratios: Figure::new(ratios, "landscape"),
         sections,
         differences: differences(page),
         prices: (!page.document.prices.is_empty()).then(|| prices(page)),
-        side_note: SIDE_NOTE,
-        workloads_note: workloads_note(page),
+        doubted: doubted(page),
     };
     template.render().expect("the template writes into a string")
 }
@@ -60,37 +63,33 @@ struct ComparisonTemplate {
     plot: &'static str,
     plot_licenses: &'static str,
     data: String,
+    /// `A, B and C`.
+    systems: String,
     legend: Vec<(String, String)>,
+    dropped: Option<String>,
     overlay: Option<Figure>,
     ratios: Figure,
     sections: Vec<Section>,
     differences: Table,
     prices: Option<Table>,
-    side_note: &'static str,
-    workloads_note: String,
+    /// Letters of records with their doubts.
+    doubted: Vec<(String, Vec<Doubt>)>,
 }
 
 /// One system against the baseline.
 struct Section {
     letter: String,
     sentences: Vec<String>,
-    workloads: Table,
-    regions: Table,
-    caches: Table,
+    /// Titles, tables, and what their figures are.
+    tables: [(&'static str, Table, String); 3],
 }
 
-impl Section {
-    /// Titles, tables, and what their intervals are.
-    fn tables<'a>(
-        &'a self,
-        side_note: &'a str,
-        workloads_note: &'a str,
-    ) -> [(&'static str, &'a Table, &'a str); 3] {
-        [
-            ("Workloads", &self.workloads, workloads_note),
-            ("Regions", &self.regions, side_note),
-            ("Caches", &self.caches, side_note),
-        ]
+/// `A, B and C`.
+fn letters(systems: usize) -> String {
+    let letters: Vec<String> = (0..systems).map(letter).collect();
+    match letters.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => letters.concat(),
     }
 }
 
@@ -101,14 +100,26 @@ fn section(page: &ComparisonPage<'_>, place: usize) -> Section {
         Some(sentence(system, comparisons, &letter)),
         worth(system, &letter),
         intolerable(system, &letter),
+        unresolved(page, comparisons, &letter),
     ];
     Section {
         sentences: sentences.into_iter().flatten().collect(),
-        workloads: workloads(system, comparisons, &letter),
-        regions: regions(system, &letter),
-        caches: caches(system, &letter),
+        tables: [
+            ("Workloads", workloads(system, comparisons, &letter), workloads_note(page)),
+            ("Regions", regions(system, &letter), REGIONS_NOTE.to_owned()),
+            ("Caches", caches(system, &letter), CACHES_NOTE.to_owned()),
+        ],
         letter,
     }
+}
+
+/// The doubts of each record that has any.
+fn doubted(page: &ComparisonPage<'_>) -> Vec<(String, Vec<Doubt>)> {
+    let of = |(place, of): (usize, &ioscape_model::RecordWarnings)| {
+        (letter(place), of.warnings.iter().map(Doubt::about).collect::<Vec<_>>())
+    };
+    let all = page.document.warnings.iter().enumerate().map(of);
+    all.filter(|(_, doubts)| !doubts.is_empty()).collect()
 }
 
 /// What the environments of the systems do not have in common; what differs from run to run
@@ -227,6 +238,7 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
                 Verdict::Faster => "faster",
                 Verdict::Slower => "slower",
                 Verdict::NoDifferenceShown => "no difference shown",
+                Verdict::Inconclusive => "no difference shown, and none as small as asked for seen",
                 Verdict::OutOfRange => "out of range of a record",
             }
             .to_owned(),

@@ -14,13 +14,15 @@ fn comparison(name: &str, verdict: Verdict) -> Comparison {
         baseline_bytes_per_s: 1e9,
         throughput_bytes_per_s: 2e9,
         ratio: figure(2.0),
+        resolution: 0.1,
         verdict,
         pairs: None,
     }
 }
 
 fn system(verdict: Overall, mean: Verdict) -> SystemComparison {
-    let geometric_mean = OverallRatio { ratio: figure(1.3), verdict: mean, workloads: 12 };
+    let geometric_mean =
+        OverallRatio { ratio: figure(1.3), resolution: 0.04, verdict: mean, workloads: 12 };
     SystemComparison {
         record: "b.jsonl".to_owned(),
         verdict,
@@ -56,8 +58,21 @@ fn one_sentence_says_what_was_found_and_where() {
     ] {
         assert_eq!(sentence(&system, comparisons, "B"), said);
     }
-    let same = sentence(&system(Overall::NoDifferenceShown, NoDifferenceShown), &[], "C");
-    assert!(same.starts_with("No difference shown between C and A"), "{same}");
+    let same = system(Overall::NoDifferenceShown, NoDifferenceShown);
+    let fine = Comparison { resolution: 0.02, ..comparison("oltp", NoDifferenceShown) };
+    let coarse = comparison("scan", NoDifferenceShown);
+    let said = sentence(&same, &[fine, coarse], "C");
+    assert!(said.starts_with("No difference shown between C and A"), "{said}");
+    let smallest = "would have been shown is 4.0 % over all and 2.0 % to 10 % on one workload.";
+    assert!(said.ends_with(smallest), "{said}");
+    let far = [comparison("oltp", Faster), comparison("depth=64", Verdict::OutOfRange)];
+    let said = sentence(&system(Overall::Faster, Faster), &far, "B");
+    assert!(said.ends_with("Out of range of a record: depth=64."), "{said}");
+}
+
+#[test]
+fn the_smallest_difference_is_a_share_and_where_it_is_large_a_ratio() {
+    assert_eq!([0.0712, 0.264, 4.2, 61.0].map(resolution), ["7.1 %", "26 %", "420 %", "× 62.0"]);
 }
 
 #[test]

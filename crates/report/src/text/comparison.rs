@@ -5,9 +5,10 @@ use comfy_table::Cell;
 use super::{Page, Paint, Style, WIDTH_MAX, WIDTH_MIN, add_table, clean, plain_table};
 use crate::chart::Table;
 use crate::comparison::{
-    ComparisonPage, SIDE_NOTE, caches, intolerable, legend, letter, of_system, prices, regions,
-    sentence, workloads, workloads_note, worth,
+    CACHES_NOTE, ComparisonPage, REGIONS_NOTE, caches, dropped, intolerable, legend, letter,
+    of_system, prices, regions, sentence, unresolved, workloads, workloads_note, worth,
 };
+use crate::doubts::Doubt;
 
 /// Renders a comparison, `width` columns wide.
 pub fn comparison_text(page: &ComparisonPage<'_>, width: usize, color: bool) -> String {
@@ -20,6 +21,9 @@ pub fn comparison_text(page: &ComparisonPage<'_>, width: usize, color: bool) -> 
     for place in 1..page.systems.len() {
         against(&mut text, page, place);
     }
+    if let Some(words) = dropped(page) {
+        text.wrapped("! ", &words, Style::Warning);
+    }
     if !page.document.prices.is_empty() {
         text.heading("For the price");
         table(&mut text, &prices(page));
@@ -29,28 +33,41 @@ pub fn comparison_text(page: &ComparisonPage<'_>, width: usize, color: bool) -> 
             }
         }
     }
+    doubted(&mut text, page);
     text.finish()
 }
 
 fn against(text: &mut Page, page: &ComparisonPage<'_>, place: usize) {
     let (system, letter) = (&page.document.systems[place - 1], letter(place));
     let comparisons = of_system(page, place);
-    let sides = [("caches", caches(system, &letter)), ("regions", regions(system, &letter))];
-    let known: Vec<_> = sides.iter().filter(|(_, side)| !side.rows.is_empty()).collect();
-    for (name, side) in &known {
+    let sides = [
+        ("caches", caches(system, &letter), CACHES_NOTE),
+        ("regions", regions(system, &letter), REGIONS_NOTE),
+    ];
+    for (name, side, note) in sides.iter().filter(|(_, side, _)| !side.rows.is_empty()) {
         text.heading(&format!("{letter} against A: {name}"));
         table(text, side);
-    }
-    if !known.is_empty() {
-        text.wrapped("  ", SIDE_NOTE, Style::Dim);
+        text.wrapped("  ", note, Style::Dim);
     }
     text.heading(&format!("{letter} against A: workloads"));
     table(text, &workloads(system, comparisons, &letter));
     text.wrapped("  ", &workloads_note(page), Style::Dim);
     text.raw(String::new());
     text.wrapped("", &sentence(system, comparisons, &letter), Style::Bold);
-    if let Some(words) = intolerable(system, &letter) {
+    let failed = [intolerable(system, &letter), unresolved(page, comparisons, &letter)];
+    for words in failed.into_iter().flatten() {
         text.wrapped("! ", &words, Style::Warning);
+    }
+}
+
+/// What is doubtful about each record; what to do about it stands in its own report.
+fn doubted(text: &mut Page, page: &ComparisonPage<'_>) {
+    for (place, of) in page.document.warnings.iter().enumerate() {
+        if of.warnings.is_empty() {
+            continue;
+        }
+        text.heading(&format!("What to doubt about {}", letter(place)));
+        of.warnings.iter().map(Doubt::about).for_each(|doubt| text.doubt(&doubt));
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ioscape_model::{Interval, Record, Workload};
 use ioscape_report::{ReportPage, html};
 
-use crate::fixture;
+use crate::{comparison, fixture};
 
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 /// How long a page may take to open, milliseconds.
@@ -51,6 +51,20 @@ const TIME: &str = r#"<script>addEventListener("load", () => {
     plots: document.querySelectorAll("figure[data-chart] .plot").length,
     drawn: document.querySelectorAll("figure[data-chart] .plot svg").length,
     opened_ms: performance.timing.loadEventStart - performance.timing.navigationStart,
+  });
+});</script>"#;
+
+/// Around a page as paper shows it: an A4 sheet between the margins that a browser leaves.
+const SHEET: &str = r#"<!doctype html>
+<body style="margin:0"><iframe style="border:0;width:715px;height:1000px" srcdoc="PAGE"></iframe>
+<script>addEventListener("load", () => {
+  const { document: page } = frames[0];
+  const ticks = [...page.querySelectorAll("figure[data-chart=order] [aria-label='x-axis tick label'] text")];
+  document.body.dataset.probe = JSON.stringify({
+    cut: [...page.querySelectorAll(".scroll")].filter((table) => table.scrollWidth > table.clientWidth).map((table) => table.innerText.slice(0, 40)),
+    tables: page.querySelectorAll(".scroll").length,
+    needed: page.documentElement.scrollWidth,
+    ticks: ticks.map((tick) => tick.textContent),
   });
 });</script>"#;
 
@@ -183,6 +197,43 @@ fn the_page_is_drawn_in_the_dark() {
 fn the_page_fits_a_telephone() {
     look(Screen { width: 390, is_dark: false });
     look(Screen { width: 390, is_dark: true });
+}
+
+/// What paper shows of a page.
+fn on_paper(browser: &Browser, page: &str) -> serde_json::Value {
+    // A browser without a head has no sheet to lay out before it prints: it gets the same rules.
+    let page = page.replace("@media print", "@media all");
+    let quoted = page.replace('&', "&amp;").replace('"', "&quot;");
+    browser.write("sheet.html", &SHEET.replace("PAGE", &quoted));
+    probe(&browser.open("sheet.html", &[]))
+}
+
+#[test]
+fn paper_cuts_no_table() {
+    let Some(browser) = Browser::find() else { return };
+    let report = html(&ReportPage::of(&fixture::full()));
+    let comparison = comparison::with_page(ioscape_report::comparison_html);
+    for page in [report, comparison] {
+        let probe = on_paper(&browser, &page);
+        assert!(probe["tables"].as_u64().unwrap() > 1, "{probe}");
+        assert_eq!(probe["cut"], serde_json::json!([]), "{probe}");
+        assert!(probe["needed"].as_u64().unwrap() <= 715, "{probe}");
+    }
+}
+
+#[test]
+fn a_run_that_was_stopped_at_once_has_times_along_its_axis() {
+    let Some(browser) = Browser::find() else { return };
+    for seconds in [0.05, 0.6, 1.5, 50.0] {
+        let mut record = fixture::full();
+        record.points.truncate(4);
+        record.end = None;
+        for (point, part) in record.points.iter_mut().zip([0.0, 0.3, 0.7, 1.0]) {
+            point.started_s = part * seconds;
+        }
+        let probe = on_paper(&browser, &html(&ReportPage::of(&record)));
+        assert!(probe["ticks"].as_array().unwrap().len() >= 3, "{seconds} s: {probe}");
+    }
 }
 
 #[test]

@@ -76,6 +76,7 @@ pub(crate) fn full() -> Record {
         written_bytes: 158 * GIB,
         device_written_bytes: Some(163 * GIB),
         forecast: None,
+        dropped: vec![],
     });
     record
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod browser;
+mod comparison;
 mod export;
 mod fixture;
 mod page;

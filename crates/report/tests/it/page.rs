@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ioscape_model::{Figure, Prediction, Record, Workload};
+use ioscape_model::{Dropped, Figure, Prediction, Record, Want, Workload};
 use ioscape_report::{Answers, ReportPage};
 
 use crate::browser::five_hundred;
@@ -101,6 +101,16 @@ fn every_region_has_its_family_with_the_focal_vector_stated() {
     assert!(words(&page).contains(
         "unique_bytes = 122 MiB, size_mean = 32 KiB, read_frac = 0.5, seq_frac = 0.5, process_num = 1"
     ));
+}
+
+#[test]
+fn workloads_that_were_dropped_are_listed() {
+    let mut record = fixture::measured();
+    record.end = fixture::full().end;
+    let workload = ioscape_model::named::named("oltp").unwrap();
+    record.end.as_mut().unwrap().dropped = vec![Dropped { workload, want_of: Want::Time }];
+    let text = words(&html(&record));
+    assert!(text.contains("Workloads that were dropped: oltp (want of time)."), "{text}");
 }
 
 #[test]

@@ -131,6 +131,20 @@ fn only_visits_that_have_a_partner_count() {
 }
 
 #[test]
+fn fewer_pairs_see_only_larger_differences_and_may_be_inconclusive() {
+    let coarsest = |rounds: u32| {
+        let live = Session { rounds, ..USUAL }.compared(3);
+        live.workloads.iter().map(|live| live.tested.resolution).fold(0.0, f64::max)
+    };
+    assert!(coarsest(3) > 3.0 * coarsest(12), "{} and {}", coarsest(3), coarsest(12));
+    let live = Session { rounds: 3, ..USUAL }.compared(3);
+    assert_eq!(live.verdict, Overall::NoDifferenceShown);
+    let asked = live.requiring(0.01);
+    assert_eq!(asked.verdict, Overall::Inconclusive);
+    assert!(asked.workloads.iter().all(|live| live.tested.verdict == Verdict::Inconclusive));
+}
+
+#[test]
 fn a_visit_in_which_nothing_was_done_shows_no_difference() {
     let works = [work(0)];
     let visits = |last: f64| -> Vec<Point> {
