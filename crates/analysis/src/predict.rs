@@ -1,14 +1,16 @@
 //! Predictions from a record: models fitted, intervals calibrated, workloads answered.
 //!
-//! `crates/report/assets/predictor.js` is a port of what predicts here: change both.
+//! A [`Predictor`] can be stored, and answers without the record and without a fit when it is read
+//! back. The page of a record does that, with this code compiled to WebAssembly.
 
 use std::sync::Arc;
 
 use ioscape_model::{
-    Access, Code, Figure, Layout, ModelLine, Prediction, Range, Ranges, SeqScope, Severity,
+    Access, Code, Figure, Layout, ModelLine, Prediction, Range, Ranges, Region, SeqScope, Severity,
     SizeDist, State, Warning, Workload,
 };
 use ioscape_stats::NORMAL_90;
+use serde::{Deserialize, Serialize};
 
 use crate::model::blend::{Blend, Coverage};
 use crate::model::gaussian::Gaussian;
@@ -17,7 +19,6 @@ use crate::model::product::Product;
 use crate::model::{Guess, Model, Training};
 
 mod calibration;
-mod portable;
 #[cfg(test)]
 mod tests;
 
@@ -56,13 +57,18 @@ pub struct Caches {
     pub write_bytes: Option<f64>,
 }
 
-/// The models of a record, fitted.
-#[derive(Debug)]
+/// The models of a record, fitted: all that predictions rest on. Stored and read back it predicts
+/// the same, to the last bit; the models that are only there to be compared with are left out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Predictor {
-    training: Training,
     blend: Blend,
+    product: Option<Product>,
+    /// Models that are only there to be compared with.
+    #[serde(skip)]
     others: Vec<Arc<dyn Model>>,
     calibration: Calibration,
+    measured: Ranges,
+    regions: Vec<Region>,
 }
 
 impl Predictor {
@@ -70,24 +76,25 @@ impl Predictor {
     ///
     /// # Errors
     /// Where there are too few samples.
-    pub fn fit(training: Training) -> Result<Self, FitError> {
+    pub fn fit(mut training: Training) -> Result<Self, FitError> {
+        // Which of a run's maps they are of does not matter, and a run does not know it yet.
+        training.regions.iter_mut().for_each(|region| region.revision = 0);
         let found = training.samples.len();
         let (blend, held_out) = Blend::fit(&training).ok_or(FitError::TooFewSamples { found })?;
         let calibration = Calibration::of(&blend, &training, &held_out);
         let mut others: Vec<Arc<dyn Model>> = Vec::new();
-        if let Some(product) = Product::fit(&training) {
-            others.push(Arc::new(product));
-        }
         if let Some(orthogonal) = Orthogonal::fit(&training) {
             others.push(Arc::new(orthogonal));
         }
-        Ok(Self { training, blend, others, calibration })
+        let product = Product::fit(&training);
+        let measured = measured(&training);
+        Ok(Self { blend, product, others, calibration, measured, regions: training.regions })
     }
 
-    /// The same, and a plain Gaussian process from the same samples: to be held against.
+    /// Adds a plain Gaussian process, fitted to the samples alone, to be held against.
     #[must_use]
-    pub fn with_gaussian(mut self) -> Self {
-        if let Some(gaussian) = Gaussian::fit(&self.training) {
+    pub fn with_gaussian(mut self, training: &Training) -> Self {
+        if let Some(gaussian) = Gaussian::fit(training) {
             self.others.push(Arc::new(gaussian));
         }
         self
@@ -96,6 +103,7 @@ impl Predictor {
     /// All fitted models, the one that answers first.
     pub fn models(&self) -> Vec<&dyn Model> {
         let mut models: Vec<&dyn Model> = vec![&self.blend];
+        models.extend(self.product.as_ref().map(|product| product as &dyn Model));
         models.extend(self.others.iter().map(AsRef::as_ref));
         models
     }
@@ -121,8 +129,8 @@ impl Predictor {
             low: in_flight_bytes / throughput.high,
             high: in_flight_bytes / throughput.low,
         };
-        let product = self.others.iter().find(|model| model.name() == "product");
-        let product = product.and_then(|model| model.predict(work)).unwrap_or(guess);
+        let product = self.product.as_ref().and_then(|product| product.predict(work));
+        let product = product.unwrap_or(guess);
         Prediction {
             name: name.to_owned(),
             workload: work.clone(),
@@ -155,29 +163,26 @@ impl Predictor {
 
     fn region(&self, work: &Workload) -> String {
         let unique = work.unique_bytes as f64;
-        let regions = &self.training.regions;
-        let inside = regions.iter().find(|region| unique < region.unique_bytes.to);
-        inside.or(regions.last()).map_or_else(String::new, |region| region.name.clone())
+        let inside = self.regions.iter().find(|region| unique < region.unique_bytes.to);
+        inside.or(self.regions.last()).map_or_else(String::new, |region| region.name.clone())
     }
 
     /// The box that was measured.
-    fn measured(&self) -> [(&'static str, Range); 3] {
-        let Ranges { unique_bytes, size_mean, process_num, .. } = self.training.ranges;
-        let touched = self.training.samples.iter().map(|sample| sample.workload.unique_bytes);
-        let max = touched.max().unwrap_or(0).max(unique_bytes.min);
-        [
-            ("unique_bytes", Range { max, ..unique_bytes }),
-            ("size_mean", size_mean),
-            ("process_num", process_num),
-        ]
+    pub fn measured(&self) -> &Ranges {
+        &self.measured
     }
 
     /// How far outside the box, in logarithms, and what to say about it.
     fn outside(&self, work: &Workload) -> (f64, Vec<Warning>) {
         let mut outside = 0.0;
         let mut warnings = Vec::new();
-        let values = [work.unique_bytes, work.size_mean, u64::from(work.process_num)];
-        for ((key, Range { min, max }), value) in self.measured().into_iter().zip(values) {
+        let Ranges { unique_bytes, size_mean, process_num, .. } = self.measured;
+        let values = [
+            ("unique_bytes", unique_bytes, work.unique_bytes),
+            ("size_mean", size_mean, work.size_mean),
+            ("process_num", process_num, u64::from(work.process_num)),
+        ];
+        for (key, Range { min, max }, value) in values {
             let value = value as f64;
             let over = (value / max as f64).max(min as f64 / value).max(1.0);
             outside += over.ln();
@@ -193,7 +198,7 @@ impl Predictor {
             (work.seq_scope != SeqScope::Any, "seq_scope"),
             (work.layout != Layout::Private, "layout"),
             (work.align != usual.align, "align"),
-            (work.access != self.training.ranges.access, "access"),
+            (work.access != self.access(), "access"),
             (work.rate > 0.0, "rate"),
             (work.state != State::Warm, "state"),
         ];
@@ -215,7 +220,7 @@ impl Predictor {
 
     /// Through the page cache or past it: a record is of one of both.
     pub fn access(&self) -> Access {
-        self.training.ranges.access
+        self.measured.access
     }
 
     /// Why a workload has a key that the record knows nothing of, where it has one.
@@ -276,12 +281,7 @@ impl Predictor {
             };
         let read_factor = factor(caches.read_bytes, read, "read")?;
         let write_factor = factor(caches.write_bytes, write, "write")?;
-        Ok(Self {
-            training: self.training.clone(),
-            blend: self.blend.with_caches(read_factor, write_factor),
-            others: self.others.clone(),
-            calibration: self.calibration.clone(),
-        })
+        Ok(Self { blend: self.blend.with_caches(read_factor, write_factor), ..self.clone() })
     }
 
     /// The caches found, as [`Self::with_caches`] takes them.
@@ -309,6 +309,14 @@ impl Predictor {
         lines[0].interval_factor = Some(self.calibration.factor());
         lines
     }
+}
+
+/// The box that was measured: the one that was to be explored, as far as it was.
+fn measured(training: &Training) -> Ranges {
+    let unique_bytes = training.ranges.unique_bytes;
+    let touched = training.samples.iter().map(|sample| sample.workload.unique_bytes);
+    let max = touched.max().unwrap_or(0).max(unique_bytes.min);
+    Ranges { unique_bytes: Range { max, ..unique_bytes }, ..training.ranges }
 }
 
 fn out_of_range(text: String) -> Warning {
