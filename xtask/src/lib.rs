@@ -4,6 +4,7 @@
 pub mod modules;
 pub mod phrases;
 pub mod source;
+pub mod wasm;
 pub mod workspace;
 
 pub use source::Source;

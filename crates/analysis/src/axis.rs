@@ -1,9 +1,10 @@
 //! The five parameters as axes: of a graph, of a space.
 
 use ioscape_model::Workload;
+use serde::{Deserialize, Serialize};
 
 /// A parameter of Chen and Patterson (1994, section 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Axis {
     UniqueBytes,
     SizeMean,

@@ -9,6 +9,7 @@ use std::fmt::Debug;
 
 use ioscape_model::Workload;
 use ioscape_model::line::ParameterValue;
+use serde::{Deserialize, Serialize};
 
 pub mod blend;
 #[cfg(test)]
@@ -22,7 +23,7 @@ pub(crate) use training::is_simulated;
 pub use training::{Sample, Training, drift_sd, samples, spread_out};
 
 /// What a model says about one workload.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Guess {
     /// Natural logarithm of the throughput in bytes per second.
     pub ln_throughput: f64,

@@ -1,14 +1,15 @@
 //! Predictions from a record: models fitted, intervals calibrated, workloads answered.
 //!
-//! `crates/report/assets/predictor.js` is a port of what predicts here: change both.
+//! A [`Predictor`] can be stored, and answers without the record and without a fit when it is read
+//! back. The page of a record does that, with this code compiled to WebAssembly.
 
 use std::sync::Arc;
 
 use ioscape_model::{
-    Access, Code, Figure, Layout, ModelLine, Prediction, Range, Region, SeqScope, Severity,
-    SizeDist, State, Warning, Workload,
+    Access, Code, Figure, ModelLine, Prediction, Range, Ranges, Region, Severity, Warning, Workload,
 };
 use ioscape_stats::NORMAL_90;
+use serde::{Deserialize, Serialize};
 
 use crate::model::blend::{Blend, Coverage};
 use crate::model::gaussian::Gaussian;
@@ -17,21 +18,15 @@ use crate::model::product::Product;
 use crate::model::{Guess, Model, Training};
 
 mod calibration;
-mod portable;
+mod reach;
 #[cfg(test)]
 mod tests;
 
 use calibration::Calibration;
+use reach::Reach;
 
 /// A workload may lie outside the measured box by this factor and still be in range.
 const RANGE_SLACK: f64 = 1.2;
-/// A direction that makes up less of a workload than this decides nothing.
-const SHARE_TRIFLING: f64 = 0.05;
-/// A visit shows what reads (or writes) do if at least this share of its requests are such.
-const SHARE_SHOWN: f64 = 0.25;
-/// Requests so many times as large still show how many are served at a time: graphs are taken at
-/// 16 KiB, and 4 KiB is the smallest size.
-const LARGER_REQUESTS: u64 = 8;
 /// Half-width of the interval of a workload out of range grows with its distance from the box:
 /// by this much per unit of logarithm.
 const WIDER_OUTSIDE: f64 = 0.5;
@@ -63,13 +58,19 @@ pub struct Caches {
     pub write_bytes: Option<f64>,
 }
 
-/// The models of a record, fitted.
-#[derive(Debug)]
+/// The models of a record, fitted: all that predictions rest on. Stored and read back it predicts
+/// the same, to the last bit; the models that are only there to be compared with are left out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Predictor {
-    training: Training,
     blend: Blend,
+    product: Option<Product>,
+    /// Models that are only there to be compared with.
+    #[serde(skip)]
     others: Vec<Arc<dyn Model>>,
     calibration: Calibration,
+    measured: Ranges,
+    reach: Reach,
+    regions: Vec<Region>,
 }
 
 impl Predictor {
@@ -77,24 +78,26 @@ impl Predictor {
     ///
     /// # Errors
     /// Where there are too few samples.
-    pub fn fit(training: Training) -> Result<Self, FitError> {
+    pub fn fit(mut training: Training) -> Result<Self, FitError> {
+        // Which of a run's maps they are of does not matter, and a run does not know it yet.
+        training.regions.iter_mut().for_each(|region| region.revision = 0);
         let found = training.samples.len();
         let (blend, held_out) = Blend::fit(&training).ok_or(FitError::TooFewSamples { found })?;
         let calibration = Calibration::of(&blend, &training, &held_out);
         let mut others: Vec<Arc<dyn Model>> = Vec::new();
-        if let Some(product) = Product::fit(&training) {
-            others.push(Arc::new(product));
-        }
         if let Some(orthogonal) = Orthogonal::fit(&training) {
             others.push(Arc::new(orthogonal));
         }
-        Ok(Self { training, blend, others, calibration })
+        let product = Product::fit(&training);
+        let (measured, reach) = (measured(&training), Reach::from_training(&training));
+        let regions = training.regions;
+        Ok(Self { blend, product, others, calibration, measured, reach, regions })
     }
 
-    /// The same, and a plain Gaussian process from the same samples: to be held against.
+    /// Adds a plain Gaussian process, fitted to the samples alone, to be held against.
     #[must_use]
-    pub fn with_gaussian(mut self) -> Self {
-        if let Some(gaussian) = Gaussian::fit(&self.training) {
+    pub fn with_gaussian(mut self, training: &Training) -> Self {
+        if let Some(gaussian) = Gaussian::fit(training) {
             self.others.push(Arc::new(gaussian));
         }
         self
@@ -103,6 +106,7 @@ impl Predictor {
     /// All fitted models, the one that answers first.
     pub fn models(&self) -> Vec<&dyn Model> {
         let mut models: Vec<&dyn Model> = vec![&self.blend];
+        models.extend(self.product.as_ref().map(|product| product as &dyn Model));
         models.extend(self.others.iter().map(AsRef::as_ref));
         models
     }
@@ -128,8 +132,8 @@ impl Predictor {
             low: in_flight_bytes / throughput.high,
             high: in_flight_bytes / throughput.low,
         };
-        let product = self.others.iter().find(|model| model.name() == "product");
-        let product = product.and_then(|model| model.predict(work)).unwrap_or(guess);
+        let product = self.product.as_ref().and_then(|product| product.predict(work));
+        let product = product.unwrap_or(guess);
         Prediction {
             name: name.to_owned(),
             workload: work.clone(),
@@ -162,70 +166,20 @@ impl Predictor {
 
     fn region(&self, work: &Workload) -> String {
         let unique = work.unique_bytes as f64;
-        let regions = &self.training.regions;
-        let inside = regions.iter().find(|region| unique < region.unique_bytes.to);
-        inside.or(regions.last()).map_or_else(String::new, |region| region.name.clone())
+        let inside = self.regions.iter().find(|region| unique < region.unique_bytes.to);
+        inside.or(self.regions.last()).map_or_else(String::new, |region| region.name.clone())
     }
 
-    /// The box around all visits.
-    fn visited(&self) -> [(&'static str, Range); 3] {
-        let samples = || self.training.samples.iter().map(|sample| &sample.workload);
-        [
-            ("unique_bytes", range(samples().map(|seen| seen.unique_bytes))),
-            ("size_mean", range(samples().map(|seen| seen.size_mean))),
-            ("process_num", range(samples().map(|seen| u64::from(seen.process_num)))),
-        ]
-    }
-
-    /// How far the workload lies outside what was visited, key by key: the factor, at least 1, and
-    /// the smallest and largest value visited. Reads say nothing of writes: each direction that a
-    /// workload asks for has to have been visited as far as it goes.
-    fn beyond_visits(&self, work: &Workload) -> Vec<(&'static str, f64, Range)> {
-        let samples = || self.training.samples.iter().map(|sample| &sample.workload);
-        let reads = |work: &Workload| work.read_frac;
-        let writes = |work: &Workload| 1.0 - work.read_frac;
-        let directions: [fn(&Workload) -> f64; 2] = [reads, writes];
-        let mut beyond = Vec::new();
-        for share in directions.into_iter().filter(|share| share(work) > SHARE_TRIFLING) {
-            let enough = SHARE_SHOWN.min(share(work));
-            let seen = samples().filter(|seen| share(seen) >= enough).map(|seen| seen.unique_bytes);
-            beyond.push(("unique_bytes", work.unique_bytes, range(seen)));
-        }
-        let [_, (size_key, sizes), (process_key, _)] = self.visited();
-        beyond.push((size_key, work.size_mean, sizes));
-        let processes = samples().filter(|seen| self.shows_concurrency(seen, work));
-        let processes = processes.map(|seen| u64::from(seen.process_num));
-        beyond.push((process_key, u64::from(work.process_num), range(processes)));
-        let factor = |value: u64, Range { min, max }: Range| {
-            let value = value as f64;
-            (value / max.max(1) as f64).max(min as f64 / value).max(1.0)
-        };
-        let mut beyond: Vec<_> = beyond
-            .into_iter()
-            .map(|(key, value, visited)| (key, factor(value, visited), visited))
-            .collect();
-        // The direction that was visited less far decides.
-        beyond.sort_by(|one, other| one.0.cmp(other.0).then(other.1.total_cmp(&one.1)));
-        beyond.dedup_by_key(|(key, ..)| *key);
-        beyond
-    }
-
-    /// Whether a visit tells how many requests of a workload are served at a time: it reached as
-    /// far into the hierarchy, and its requests were not so large that their bytes alone kept the
-    /// storage busy.
-    fn shows_concurrency(&self, seen: &Workload, work: &Workload) -> bool {
-        let reaches = |region: &Region| work.unique_bytes as f64 >= region.unique_bytes.from;
-        let last = self.training.regions.iter().rev().find(|region| reaches(region));
-        let from = last.map_or(0.0, |region| region.unique_bytes.from / RANGE_SLACK);
-        let is_small = seen.size_mean <= LARGER_REQUESTS * work.size_mean;
-        seen.unique_bytes as f64 >= from && is_small
+    /// The box that was measured.
+    pub fn measured(&self) -> &Ranges {
+        &self.measured
     }
 
     /// How far outside what was visited, in logarithms, and what to say about it.
     fn outside(&self, work: &Workload) -> (f64, Vec<Warning>) {
         let mut outside = 0.0;
         let mut warnings = Vec::new();
-        for (key, over, Range { min, max }) in self.beyond_visits(work) {
+        for (key, over, Range { min, max }) in self.reach.beyond(work) {
             outside += over.ln();
             if over > RANGE_SLACK {
                 warnings.push(out_of_range(format!(
@@ -233,17 +187,8 @@ impl Predictor {
                 )));
             }
         }
-        let usual = Workload::default();
-        let differs = [
-            (work.size_dist != SizeDist::Normal, "size_dist"),
-            (work.seq_scope != SeqScope::Any, "seq_scope"),
-            (work.layout != Layout::Private, "layout"),
-            (work.align != usual.align, "align"),
-            (work.access != self.training.ranges.access, "access"),
-            (work.rate > 0.0, "rate"),
-            (work.state != State::Warm, "state"),
-        ];
-        for (_, key) in differs.into_iter().filter(|(differs, _)| *differs) {
+        let other_access = (work.access != self.access()).then_some("access");
+        for key in work.unpredicted_keys().chain(other_access) {
             outside += 1.0;
             warnings.push(out_of_range(format!("the record holds no other {key} than the usual")));
         }
@@ -261,7 +206,7 @@ impl Predictor {
 
     /// Through the page cache or past it: a record is of one of both.
     pub fn access(&self) -> Access {
-        self.training.ranges.access
+        self.measured.access
     }
 
     /// Why a workload has a key that the record knows nothing of, where it has one.
@@ -322,12 +267,7 @@ impl Predictor {
             };
         let read_factor = factor(caches.read_bytes, read, "read")?;
         let write_factor = factor(caches.write_bytes, write, "write")?;
-        Ok(Self {
-            training: self.training.clone(),
-            blend: self.blend.with_caches(read_factor, write_factor),
-            others: self.others.clone(),
-            calibration: self.calibration.clone(),
-        })
+        Ok(Self { blend: self.blend.with_caches(read_factor, write_factor), ..self.clone() })
     }
 
     /// The caches found, as [`Self::with_caches`] takes them.
@@ -357,14 +297,17 @@ impl Predictor {
     }
 }
 
+/// The box that was measured: the one that was to be explored, as far as it was.
+fn measured(training: &Training) -> Ranges {
+    let unique_bytes = training.ranges.unique_bytes;
+    let touched = training.samples.iter().map(|sample| sample.workload.unique_bytes);
+    let max = touched.max().unwrap_or(0).max(unique_bytes.min);
+    Ranges { unique_bytes: Range { max, ..unique_bytes }, ..training.ranges }
+}
+
 fn out_of_range(text: String) -> Warning {
     let remedy = "measure it: `ioscape measure`; or let a run reach that far (--unique-max, a longer --budget)";
     Warning::new(Code::OutOfRange, text, remedy).with_severity(Severity::Warning)
-}
-
-/// The smallest and the largest; nothing where there is none.
-fn range(values: impl Iterator<Item = u64> + Clone) -> Range {
-    Range { min: values.clone().min().unwrap_or(0), max: values.max().unwrap_or(0) }
 }
 
 /// Requests in flight, all processes together.

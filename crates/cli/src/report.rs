@@ -164,9 +164,13 @@ pub(crate) fn page(
 ) -> anyhow::Result<String> {
     let answer = models.map(|models| |work: &Workload| models.predict("", work));
     let answers = answer.as_ref().map(|answer| Answers::of(answer)).unwrap_or_default();
-    let portable = models.map(Predictor::portable);
+    let packed = models.map(ioscape_page_predictor::packed);
     let file = path.file_name().unwrap_or_default().to_string_lossy();
-    let predictor = portable.as_ref().map(|model| PagePredictor { model, record: &file });
+    let predictor = models.zip(packed.as_ref()).map(|(models, model)| PagePredictor {
+        model,
+        measured: models.measured(),
+        record: &file,
+    });
     let Some(trial) = trial else {
         let page = ReportPage { record, answers, predictor, check: None };
         return Ok(ioscape_report::html(&page));

@@ -294,9 +294,10 @@ pub(crate) fn scored(
     record: &Record,
     trial: &Record,
 ) -> anyhow::Result<Validation> {
-    let predictor = Predictor::fit(Training::of(record))
+    let training = Training::of(record);
+    let predictor = Predictor::fit(training.clone())
         .map_err(|error| usage(format!("{shown}: {error}; what was measured is kept")))?
-        .with_gaussian();
+        .with_gaussian(&training);
     let answer = |work: &Workload| score::answers(&predictor, work);
     let points = score::points(&trial.points, &record.borders, answer);
     let about = score::Trial {

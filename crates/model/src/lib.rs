@@ -22,7 +22,6 @@ pub mod host;
 pub mod line;
 pub mod named;
 pub mod point;
-pub mod portable;
 pub mod record;
 pub mod rules;
 pub mod seal;
@@ -44,7 +43,6 @@ pub use line::{
 pub use point::{
     ClassTotals, Classes, Failed, Failure, Interval, Point, RequestClass, ResponseTime, Role, Spent,
 };
-pub use portable::PortablePredictor;
 pub use record::{Record, RecordError};
 pub use rules::{Hints, Limits, Range, Ranges, Rules};
 pub use suite::{

@@ -1,6 +1,13 @@
 // Draws the page's graphs with Observable Plot. The data are the charts of src/chart.rs; words and
 // tables are in the markup already, so that nothing is lost without this script.
 "use strict";
+
+// What src/html.rs packed into a script element, as a response.
+function unpacked(id) {
+  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+}
+
 (() => {
   const charts = new Map(JSON.parse(document.getElementById("charts").textContent).map((c) => [c.id, c]));
   const colour = (ink) => `var(--${ink})`;
@@ -317,14 +324,8 @@
   }
 
   // The fio job of each row, unpacked when the first is asked for.
-  const packed = document.getElementById("jobs")?.textContent ?? "";
-  const unpack = async () => {
-    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-    const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(plain).json();
-  };
   let jobs;
-  const rows = packed ? [...document.querySelectorAll(".reproduce > tbody > tr")] : [];
+  const rows = document.getElementById("jobs")?.textContent ? [...document.querySelectorAll(".reproduce > tbody > tr")] : [];
   rows.forEach((row, index) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -340,7 +341,7 @@
       const below = document.createElement("tr");
       below.append(cell);
       row.after(below);
-      jobs ??= unpack();
+      jobs ??= unpacked("jobs").json();
       text.textContent = (await jobs)[index];
     });
     row.cells[0].append(" ", button);

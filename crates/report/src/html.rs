@@ -2,8 +2,12 @@
 //! the markup itself; the script only draws the graphs, from the data in the page.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
 use askama::Template;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use ioscape_model::{Finding, Record, Severity};
 use serde::Serialize;
 
@@ -94,7 +98,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
         costs: small(costs::charts(record, page.answers)),
         responses: small(responses::charts(record, &samples)),
         check: page.check.as_ref().map(Check::of),
-        predictor: page.predictor.as_ref().map(PredictorSection::of),
+        predictor: page.predictor.as_ref().map(PredictorSection::new),
         has_model: page.answers.are_there(),
         regions: region_sections(record, &samples, page.answers),
         jobs: jobs(record, &samples),
@@ -233,6 +237,14 @@ fn focal_words(region: &ioscape_model::Region) -> String {
         let _ = write!(text, ", {}", extra.replace('=', " = "));
     }
     text
+}
+
+/// Anything, deflated with gzip, in base64: a script element's text that `unpacked` of the page's
+/// script reads.
+pub(crate) fn script_gzip(data: &[u8]) -> String {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(data).expect("memory takes any write");
+    BASE64_STANDARD.encode(packed.finish().expect("memory takes any write"))
 }
 
 /// JSON that may stand inside a script element: a `<` in a string could end the element.

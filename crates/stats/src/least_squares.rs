@@ -5,9 +5,10 @@
 //! deviation. The covariance at the minimum is that of the linearised problem.
 
 use nalgebra::{DMatrix, DVector};
+use serde::{Deserialize, Serialize};
 
 /// What is known of a parameter beforehand.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prior {
     /// Its mean.
     pub mean: f64,
@@ -25,7 +26,7 @@ pub struct Settings {
 }
 
 /// The minimum that was found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fit {
     /// The parameters.
     pub parameters: Vec<f64>,

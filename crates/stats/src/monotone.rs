@@ -1,8 +1,10 @@
 //! A smooth curve through points that never overshoots them: piecewise cubic, monotone wherever
 //! the points are (Fritsch and Butland 1984; also known as PCHIP).
 
+use serde::{Deserialize, Serialize};
+
 /// The curve. Outside its points it stays at the nearest one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MonotoneCubic {
     x: Vec<f64>,
     y: Vec<f64>,
@@ -22,11 +24,6 @@ impl MonotoneCubic {
         let (x, y): (Vec<f64>, Vec<f64>) = points.into_iter().unzip();
         let slope = slopes(&x, &y);
         Some(Self { x, y, slope })
-    }
-
-    /// Where its points lie, how high, and how steep it is there: all that a port of it needs.
-    pub fn points(&self) -> (&[f64], &[f64], &[f64]) {
-        (&self.x, &self.y, &self.slope)
     }
 
     /// The curve's height.

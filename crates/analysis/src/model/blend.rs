@@ -9,11 +9,11 @@ use ioscape_model::{Access, Classes, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
 use ioscape_stats::{median, robust_sd};
 use nalgebra::DVector;
+use serde::{Deserialize, Serialize};
 
 mod extras;
 mod law;
 mod limits;
-mod portable;
 mod read_ahead;
 mod residual;
 mod start;
@@ -59,7 +59,7 @@ const UNEVEN_SCATTER: f64 = 0.3;
 const WORTH_KEEPING: f64 = 0.99;
 
 /// The fitted blend.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Blend {
     shape: Shape,
     /// Which of the law's read caches are the processor's.

@@ -3,25 +3,23 @@
 //!
 //! T(w) = T(focal) · Π f(w's value) / f(focal's value), over the curves of the region that the
 //! workload's `unique_bytes` falls in.
-//!
-//! `crates/report/assets/predictor.js` is a port of it, for the page: change both.
 
-use ioscape_model::portable::{PortableCurve, PortableFamily, PortableProduct};
 use ioscape_model::{Region, Workload};
 use ioscape_stats::monotone::MonotoneCubic;
+use serde::{Deserialize, Serialize};
 
 use super::{Guess, Model, Sample, Training};
 use crate::axis::Axis;
 
 /// The model.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Product {
     /// Smallest region first.
     families: Vec<Family>,
 }
 
 /// The curves of a region.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Family {
     region: Region,
     at_focal: Guess,
@@ -29,7 +27,7 @@ struct Family {
 }
 
 /// One parameter alone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Curve {
     axis: Axis,
     /// Natural logarithm of the throughput over the axis's coordinate.
@@ -45,11 +43,6 @@ impl Product {
         let family = |region: &Region| Family::of(region, &training.samples);
         let families: Vec<Family> = training.regions.iter().filter_map(family).collect();
         (!families.is_empty()).then_some(Self { families })
-    }
-
-    /// All that a port of it needs.
-    pub fn portable(&self) -> PortableProduct {
-        PortableProduct { families: self.families.iter().map(Family::portable).collect() }
     }
 
     /// Of the region the workload falls in, or the one with the nearest focal point.
@@ -103,21 +96,6 @@ impl Family {
             Curve::through(axis, &on_curve)
         });
         Some(Self { region: region.clone(), at_focal, curves: curves.collect() })
-    }
-
-    fn portable(&self) -> PortableFamily {
-        let curve = |curve: &Curve| {
-            let (x, y, slope) = curve.ln_throughput.points();
-            let axis = curve.axis as usize;
-            PortableCurve { axis, x: x.to_vec(), y: y.to_vec(), slope: slope.to_vec() }
-        };
-        PortableFamily {
-            from: self.region.unique_bytes.from,
-            to: self.region.unique_bytes.to,
-            focal: Axis::ALL.map(|axis| axis.coordinate(&self.region.focal)),
-            ln_throughput: self.at_focal.ln_throughput,
-            curves: self.curves.iter().map(curve).collect(),
-        }
     }
 }
 

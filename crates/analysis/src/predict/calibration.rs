@@ -4,11 +4,9 @@
 //! Errors are held against the model's own variance and one that all of them share. Where the model
 //! thinks itself sure it is hardly better than elsewhere: a factor on its own doubt alone, large
 //! enough there, made all other intervals too wide (`docs/experiments.md`).
-//!
-//! `crates/report/assets/predictor.js` has a port of the half-width: change both.
 
-use ioscape_model::portable::PortableCalibration;
 use ioscape_stats::{NORMAL_90, conformal_quantile, median, robust_sd};
+use serde::{Deserialize, Serialize};
 
 use crate::model::blend::{Blend, HeldOut};
 use crate::model::{Guess, Sample, Training, is_simulated};
@@ -28,7 +26,7 @@ const OFF_GRAPH_HALVED: f64 = 6.0;
 const HALF_WIDTH_MIN: f64 = 0.02;
 
 /// How far errors went beyond what the model knew of.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Calibration {
     factor: f64,
     shared_variance: f64,
@@ -58,19 +56,6 @@ impl Calibration {
             shared_variance,
             error_median: median(errors().map(f64::abs)).unwrap_or(0.0),
             elsewhere_sd: training.drift_sd.hypot(state_sd),
-        }
-    }
-
-    /// All that a port of it needs.
-    pub(super) fn portable(&self) -> PortableCalibration {
-        PortableCalibration {
-            factor: self.factor,
-            shared_variance: self.shared_variance,
-            score_usual: NORMAL_90,
-            elsewhere_sd: self.elsewhere_sd,
-            half_width_min: HALF_WIDTH_MIN,
-            range_slack: super::RANGE_SLACK,
-            wider_outside: super::WIDER_OUTSIDE,
         }
     }
 

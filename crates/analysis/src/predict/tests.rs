@@ -12,19 +12,21 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{Caches, Predictor};
 use crate::model::{Sample, Training, formula};
 
+mod stored;
+
 /// A cache of 256 MiB before a disk; writes are absorbed until 64 MiB are dirty.
 #[derive(Clone, Copy)]
-pub(super) struct Truth {
+struct Truth {
     read_cache_bytes: f64,
     write_cache_bytes: f64,
 }
 
-pub(super) const TRUTH: Truth =
+const TRUTH: Truth =
     Truth { read_cache_bytes: 256.0 * MIB as f64, write_cache_bytes: 64.0 * MIB as f64 };
 
 impl Truth {
     /// Seconds per request: class times mixed in time, one process after the other at the disk.
-    pub(super) fn ln_throughput(self, work: &Workload) -> f64 {
+    fn ln_throughput(self, work: &Workload) -> f64 {
         let (size, unique) = (work.size_mean as f64, work.unique_bytes as f64);
         let copy = 2e-6 + size / 5e9;
         let read_hit = (self.read_cache_bytes / unique).min(1.0);
@@ -40,7 +42,7 @@ impl Truth {
     }
 }
 
-pub(super) fn random(rng: &mut Xoshiro256PlusPlus) -> Workload {
+fn random(rng: &mut Xoshiro256PlusPlus) -> Workload {
     loop {
         let mut between = |from: u64, to: u64| {
             (from as f64 * (to as f64 / from as f64).powf(rng.random())) as u64 / 4096 * 4096
@@ -77,7 +79,7 @@ fn border(curve: Curve, capacity: f64) -> Border {
 }
 
 /// What a run would have found: so many random workloads, each off by chance.
-pub(super) fn training(seed: u64, count: usize, noise: f64) -> Training {
+fn training(seed: u64, count: usize, noise: f64) -> Training {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let chance = Normal::new(0.0, noise).unwrap();
     let samples = (0..count)

@@ -1,22 +1,23 @@
-//! The predictor in the page: a form over the fitted model, which the page's own script evaluates.
-//! Nothing is predicted here.
+//! The predictor in the page: a form, the fitted model, and the module of WebAssembly that predicts
+//! from it. Nothing is predicted here.
 
 use askama::Template;
-use ioscape_model::Workload;
-use ioscape_model::portable::PortablePredictor;
 use ioscape_model::units::show_size;
+use ioscape_model::{Range, Ranges, Workload};
 
 use super::reproduce::shell_word;
-use super::script_json;
+use super::script_gzip;
 
-const PREDICTOR: &str = include_str!("../../assets/predictor.js");
-const FORM: &str = include_str!("../../assets/predictor-form.js");
+const MODULE: &[u8] = include_bytes!("../../assets/predictor.wasm");
+const FORM: &str = include_str!("../../assets/predictor.js");
 
 /// A fitted model for the page.
 #[derive(Clone, Copy, Debug)]
 pub struct PagePredictor<'a> {
-    /// The model.
-    pub model: &'a PortablePredictor,
+    /// The model, packed as the module loads it.
+    pub model: &'a [u8],
+    /// How far was measured: what the sliders span.
+    pub measured: &'a Ranges,
     /// The record's file name, for the command that predicts the same.
     pub record: &'a str,
 }
@@ -28,7 +29,7 @@ pub(crate) struct PredictorSection {
     record: String,
     knobs: [Knob; 5],
     model: String,
-    predictor: &'static str,
+    module: String,
     form: &'static str,
 }
 
@@ -40,39 +41,45 @@ struct Knob {
     inputmode: &'static str,
     /// What it is set to at first.
     value: String,
+    /// What was measured; none of a fraction.
+    range: Option<Range>,
 }
 
 impl PredictorSection {
-    pub(crate) fn of(page: &PagePredictor<'_>) -> Self {
+    pub(crate) fn new(page: &PagePredictor<'_>) -> Self {
         let usual = Workload::default();
+        let Ranges { unique_bytes, size_mean, process_num, .. } = *page.measured;
         // Sizes are typed without a blank, as the command line takes them.
-        let size = |key: &str, bytes: u64| {
-            let range = page.model.measured.iter().find(|range| range.key == key);
-            let inside = range.map_or(bytes, |range| bytes.min(range.max).max(range.min));
-            show_size(inside as f64).replace(' ', "")
+        let size = |key, meaning, range: Range, bytes: u64| {
+            let inside = bytes.min(range.max).max(range.min);
+            let value = show_size(inside as f64).replace(' ', "");
+            Knob { key, meaning, inputmode: "text", value, range: Some(range) }
         };
-        let knob = |key, meaning, inputmode, value| Knob { key, meaning, inputmode, value };
+        let fraction = |key, meaning, value: f64| Knob {
+            key,
+            meaning,
+            inputmode: "decimal",
+            value: value.to_string(),
+            range: None,
+        };
+        let touched = "data touched, all processes together";
         Self {
             record: shell_word(page.record),
             knobs: [
-                knob(
-                    "unique_bytes",
-                    "data touched, all processes together",
-                    "text",
-                    size("unique_bytes", usual.unique_bytes),
-                ),
-                knob("size_mean", "mean request size", "text", size("size_mean", usual.size_mean)),
-                knob("read_frac", "share of reads", "decimal", usual.read_frac.to_string()),
-                knob(
-                    "seq_frac",
-                    "share of sequential requests",
-                    "decimal",
-                    usual.seq_frac.to_string(),
-                ),
-                knob("process_num", "processes", "numeric", usual.process_num.to_string()),
+                size("unique_bytes", touched, unique_bytes, usual.unique_bytes),
+                size("size_mean", "mean request size", size_mean, usual.size_mean),
+                fraction("read_frac", "share of reads", usual.read_frac),
+                fraction("seq_frac", "share of sequential requests", usual.seq_frac),
+                Knob {
+                    key: "process_num",
+                    meaning: "processes",
+                    inputmode: "numeric",
+                    value: usual.process_num.to_string(),
+                    range: Some(process_num),
+                },
             ],
-            model: script_json(page.model),
-            predictor: PREDICTOR,
+            model: script_gzip(page.model),
+            module: script_gzip(MODULE),
             form: FORM,
         }
     }

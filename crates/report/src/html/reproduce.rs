@@ -1,11 +1,9 @@
 //! Every workload with its figures, and what measures it again.
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use ioscape_model::units::show_seconds;
 use ioscape_model::{Estimate, Record};
 
+use super::script_gzip;
 use crate::export::fio;
 use crate::figures;
 use crate::sample::Samples;
@@ -42,14 +40,12 @@ pub(crate) fn reproduce(record: &Record, samples: &Samples<'_>) -> Vec<Reproduce
     samples.estimates.iter().map(row).collect()
 }
 
-/// The fio job of every row, in the order of [`reproduce`]: a list of texts in JSON, deflated with
-/// gzip, in base64. Jobs differ in few of their lines; plain, they would be half of the page.
+/// The fio job of every row, in the order of [`reproduce`]: a list of texts in JSON, packed. Jobs
+/// differ in few of their lines; plain, they would be half of the page.
 pub(crate) fn jobs(record: &Record, samples: &Samples<'_>) -> String {
     let job = |estimate: &Estimate| fio::job(&record.header, &estimate.workload, None);
     let jobs: Vec<String> = samples.estimates.iter().map(job).collect();
-    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-    serde_json::to_writer(&mut packed, &jobs).expect("memory takes any write");
-    BASE64_STANDARD.encode(packed.finish().expect("memory takes any write"))
+    script_gzip(&serde_json::to_vec(&jobs).expect("it is plain data"))
 }
 
 /// A path as a shell takes it: in single quotes unless it is plain.
@@ -63,6 +59,8 @@ pub(super) fn shell_word(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use base64::prelude::{BASE64_STANDARD, Engine as _};
+
     use super::*;
 
     #[test]

@@ -24,6 +24,7 @@ use ioscape_model::{Access, Range, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
 use ioscape_stats::{NORMAL_90, conformal_quantile, median, robust_sd};
 use nalgebra::DVector;
+use serde::{Deserialize, Serialize};
 
 use super::law::Law;
 use super::limits::{Asked, Limits};
@@ -65,7 +66,7 @@ const NAMES: [&str; 12] = [
 const SYNC: usize = 7;
 
 /// The parameters as numbers with a meaning.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Extras {
     /// What copying costs a process that keeps several requests in flight, over what it costs one
     /// that waits for each: for reads, and for writes, which kernels hand to threads of their own
@@ -160,7 +161,7 @@ fn raised(factors: [f64; 2], share: f64) -> [f64; 2] {
 }
 
 /// How far depth and `fsync_every` were measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
     /// Requests in flight per process; from 1.
     pub depth: Range,
@@ -201,7 +202,7 @@ impl Coverage {
 }
 
 /// The extension, fitted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Extension {
     fit: Fit,
     misfit: f64,

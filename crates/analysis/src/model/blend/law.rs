@@ -38,11 +38,9 @@
 //! and with an fdatasync after every `F` writes none is absorbed (see `extras`). Where most reads
 //! hit, some of several processes end with all of their data cached and the others with little of
 //! it: `X` is then a sum over both (see `uneven`).
-//!
-//! `crates/report/assets/predictor.js` is a port of it, for the page, which asks for neither:
-//! change both.
 
 use ioscape_model::Workload;
+use serde::{Deserialize, Serialize};
 
 use super::extras::Extras;
 use super::limits::{Asked, Limits, RESOURCE_NORM, norm, norm_of};
@@ -67,7 +65,7 @@ const READ_AHEAD: usize = 28;
 pub(super) const PER_CACHE: usize = 5;
 
 /// How many caches the law knows: parameters come in that number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Shape {
     /// Caches that reads find data in.
     pub(super) read_caches: usize,
@@ -90,7 +88,7 @@ impl Shape {
 }
 
 /// A value for requests at random and one for sequential ones.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Pair {
     random: f64,
     sequential: f64,
@@ -108,7 +106,7 @@ impl Pair {
 }
 
 /// A cache and what lies behind it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Cache {
     bytes: f64,
     fixed_s: Pair,
@@ -131,7 +129,7 @@ impl Cache {
 }
 
 /// The parameters of the law, as numbers with a meaning.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Law {
     read_fixed_s: Pair,
     write_fixed_s: Pair,

@@ -1,12 +1,14 @@
 //! The most that storage serves.
 
+use serde::{Deserialize, Serialize};
+
 /// Exponent of the norm over resources: nearly the largest.
 pub(super) const RESOURCE_NORM: i32 = 8;
 /// What data have to be larger than a cache by, so that storage surely is asked for them.
 pub(super) const CLEAR: f64 = 1.3;
 
 /// By requests and by bytes, as volumes are sold: what is read and what is written share the way.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Limits {
     pub(super) requests_per_s: f64,
     /// If all were reads, and if all were writes.

@@ -5,14 +5,12 @@
 //! its elasticity `e_c`, which the law knows; so the covariance of two workloads is
 //! `Σ_c e_c(x) e_c(y) a_c² k(x, y)`, and what is learnt about storage from one workload does not
 //! spoil another that is all in the cache. Noise between visits is blended in the same way.
-//!
-//! `crates/report/assets/predictor.js` is a port of what predicts here, not of what learns: change both.
 
 use ioscape_model::Workload;
-use ioscape_model::portable::PortableProcess;
 use ioscape_stats::gaussian_process::{GaussianProcess, matern52};
 use ioscape_stats::maximise::maximise;
 use nalgebra::DMatrix;
+use serde::{Deserialize, Serialize};
 
 use super::law::{Law, PARTS};
 use crate::model::Sample;
@@ -58,7 +56,7 @@ const KIND_OF: [usize; PARTS] = [0, 0, 1, 2];
 const AS_THEY_ARE: [f64; KINDS] = [1.0; KINDS];
 
 /// Amplitudes, lengths and noise.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Hyperparameters {
     amplitudes: [f64; PARTS],
     lengths: [f64; FEATURES],
@@ -78,7 +76,7 @@ impl Hyperparameters {
 }
 
 /// A workload as the process sees it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Place {
     features: [f64; FEATURES],
     /// Data touched, as a logarithm: as much as meets a cache in the same way as the samples did
@@ -134,16 +132,43 @@ impl Place {
 }
 
 /// The learnt corrections.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "Learnt", try_from = "Learnt")]
 pub(super) struct Residual {
+    learnt: Learnt,
+    /// Follows from the rest, and is as large as the square of the samples' number: not stored.
+    process: GaussianProcess,
+}
+
+/// What the corrections are computed from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Learnt {
     hyper: Hyperparameters,
     places: Vec<Place>,
     /// What the law missed the samples by, and the variances of that.
     missed: Vec<f64>,
     noise: Vec<f64>,
-    process: GaussianProcess,
     /// How many times as large the cache that matters to each kind is supposed to be.
     factors: [f64; KINDS],
+}
+
+impl From<Residual> for Learnt {
+    fn from(residual: Residual) -> Self {
+        residual.learnt
+    }
+}
+
+impl TryFrom<Learnt> for Residual {
+    type Error = &'static str;
+
+    fn try_from(learnt: Learnt) -> Result<Self, Self::Error> {
+        let Learnt { hyper, places, missed, noise, .. } = &learnt;
+        if places.len() != missed.len() || places.len() != noise.len() {
+            return Err("a sample lacks what was learnt from it");
+        }
+        let process = process(places, noise, missed, hyper).ok_or("nothing fits the samples")?;
+        Ok(Self { learnt, process })
+    }
 }
 
 impl Residual {
@@ -160,7 +185,8 @@ impl Residual {
             let known: f64 =
                 at.iter().zip(EXPECTED).map(|(x, (mean, sd))| ((x - mean) / sd).powi(2)).sum();
             let hyper = Hyperparameters::of(at);
-            process(&places, &chosen_by, &missed, &hyper, &extra)
+            let noise = noise(&places, &chosen_by, &hyper, &extra);
+            process(&places, &noise, &missed, &hyper)
                 .map_or(f64::NEG_INFINITY, |process| process.ln_marginal_likelihood())
                 - 0.5 * known
         };
@@ -170,7 +196,7 @@ impl Residual {
 
     /// Learns from other samples, or under another law, with the hyperparameters kept.
     pub(super) fn learn_again(&self, law: &Law, samples: &[Sample]) -> Option<Self> {
-        Self::with(law, samples, self.hyper.clone())
+        Self::with(law, samples, self.learnt.hyper.clone())
     }
 
     fn with(law: &Law, samples: &[Sample], hyper: Hyperparameters) -> Option<Self> {
@@ -178,66 +204,30 @@ impl Residual {
         let missed = missed(law, samples);
         let extra = extra_noise(&places, samples, &missed, &hyper)?;
         let noise = noise(&places, samples, &hyper, &extra);
-        let process = process(&places, samples, &missed, &hyper, &extra)?;
-        Some(Self { hyper, places, missed, noise, process, factors: AS_THEY_ARE })
+        Self::try_from(Learnt { hyper, places, missed, noise, factors: AS_THEY_ARE }).ok()
     }
 
     /// The same where the caches for reads and for writes are so many times as large.
     pub(super) fn with_caches(&self, read_factor: f64, write_factor: f64) -> Self {
-        let [copying, reading, writing] = self.factors;
-        let factors = [copying, reading * read_factor, writing * write_factor];
-        Self { factors, ..self.clone() }
+        let mut changed = self.clone();
+        let [_, reading, writing] = &mut changed.learnt.factors;
+        *reading *= read_factor;
+        *writing *= write_factor;
+        changed
     }
 
     /// What to add to the law's logarithm, and the variance of that.
     pub(super) fn correction(&self, law: &Law, work: &Workload) -> (f64, f64) {
-        let here = Place::supposing(law, work, &self.factors);
-        let cross: Vec<f64> =
-            self.places.iter().map(|place| place.covariance(&here, &self.hyper)).collect();
-        self.process.predict(&cross, here.covariance(&here, &self.hyper))
-    }
-
-    /// All that a port of it needs; the samples are those that it was learnt from.
-    pub(super) fn portable(&self, law: &Law, samples: &[Sample]) -> PortableProcess {
-        let works = || samples.iter().map(|sample| &sample.workload);
-        let as_learnt = self.factors.iter().all(|factor| (factor - 1.0).abs() < 1e-12);
-        assert!(as_learnt, "learnt with these caches");
-        assert!(
-            works().map(|work| Place::of(law, work)).eq(self.places.iter().cloned()),
-            "learnt from these samples and under this law"
-        );
-        PortableProcess {
-            amplitudes: self.hyper.amplitudes,
-            lengths: self.hyper.lengths,
-            unique_lengths: self.hyper.unique_lengths,
-            unique_bytes: works().map(|work| work.unique_bytes).collect(),
-            size_mean: works().map(|work| work.size_mean).collect(),
-            read_frac: works().map(|work| work.read_frac).collect(),
-            seq_frac: works().map(|work| work.seq_frac).collect(),
-            process_num: works().map(|work| work.process_num).collect(),
-            missed: self.missed.iter().copied().map(short).collect(),
-            noise: self.noise.iter().copied().map(short).collect(),
-        }
-    }
-
-    /// Noise between visits, for each kind of time.
-    pub(super) fn noise_sd(&self) -> [f64; KINDS] {
-        self.hyper.noise
+        let Learnt { hyper, places, factors, .. } = &self.learnt;
+        let here = Place::supposing(law, work, factors);
+        let cross: Vec<f64> = places.iter().map(|place| place.covariance(&here, hyper)).collect();
+        self.process.predict(&cross, here.covariance(&here, hyper))
     }
 
     /// Variance between two visits to a workload.
     pub(super) fn noise(&self, law: &Law, work: &Workload) -> f64 {
-        Place::of(law, work).noise(&self.hyper)
+        Place::of(law, work).noise(&self.learnt.hyper)
     }
-}
-
-/// With six digits, so that thousands of them stay small: the samples are not known better.
-fn short(value: f64) -> f64 {
-    if value.abs() < 1e-15 {
-        return 0.0;
-    }
-    let scale = 10_f64.powi(5 - value.abs().log10().floor() as i32);
-    (value * scale).round() / scale
 }
 
 fn missed(law: &Law, samples: &[Sample]) -> Vec<f64> {
@@ -257,7 +247,8 @@ fn extra_noise(
 ) -> Option<Vec<f64>> {
     let mut extra = vec![0.0; places.len()];
     for _ in 0..TAMINGS {
-        let said = process(places, samples, missed, hyper, &extra)?.leave_one_out();
+        let noise = noise(places, samples, hyper, &extra);
+        let said = process(places, &noise, missed, hyper)?.leave_one_out();
         for ((extra, missed), (mean, variance)) in extra.iter_mut().zip(missed).zip(said) {
             // Its own noise is part of the variance: what was added before is found anew.
             let plain = variance - *extra;
@@ -269,10 +260,9 @@ fn extra_noise(
 
 fn process(
     places: &[Place],
-    samples: &[Sample],
+    noise: &[f64],
     missed: &[f64],
     hyper: &Hyperparameters,
-    extra: &[f64],
 ) -> Option<GaussianProcess> {
     let mut kernel = DMatrix::zeros(places.len(), places.len());
     for row in 0..places.len() {
@@ -280,7 +270,7 @@ fn process(
             kernel[(row, column)] = places[row].covariance(&places[column], hyper);
         }
     }
-    GaussianProcess::fit(&kernel, &noise(places, samples, hyper, extra), missed)
+    GaussianProcess::fit(&kernel, noise, missed)
 }
 
 /// Variances of what was measured at the places.

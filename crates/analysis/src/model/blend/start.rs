@@ -5,6 +5,7 @@
 use ioscape_model::{Access, Curve, Host, Workload};
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::median;
+use serde::{Deserialize, Serialize};
 
 use super::law::Shape;
 use super::limits::{Asked, CLEAR};
@@ -75,7 +76,7 @@ pub(super) fn names(shape: Shape) -> Vec<String> {
 }
 
 /// What takes written data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum WriteCache {
     /// The processor's last-level cache: storage is not waited for.
     Processor,
