@@ -165,8 +165,8 @@ pub fn compare(baseline: &System<'_>, other: &System<'_>, works: &[Workload]) ->
 }
 
 impl Versus {
-    /// The same where a difference as small as this was to be shown: what could not have shown it is
-    /// inconclusive.
+    /// Holds the answer to a resolution: where no difference was shown and one as small as this could
+    /// not have been, the verdict is inconclusive.
     #[must_use]
     pub fn requiring(mut self, resolution: f64) -> Self {
         let sums = [&mut self.geometric_mean, &mut self.measured].into_iter().flatten();
@@ -187,7 +187,7 @@ impl Versus {
     }
 }
 
-/// A verdict where a difference as small as this was to be shown.
+/// The verdict where a difference as small as `resolution` was to be shown.
 fn required(verdict: Verdict, shown_from: f64, resolution: f64) -> Verdict {
     match verdict {
         Verdict::NoDifferenceShown if shown_from > resolution => Verdict::Inconclusive,

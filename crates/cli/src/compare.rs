@@ -51,7 +51,7 @@ pub(crate) fn compare(args: &CompareArgs, clock: Clock) -> anyhow::Result<Exit> 
     };
     let maps = args.records.iter().map(|path| Mapped::open(path)).collect::<Result<Vec<_>, _>>()?;
     let asked = of_maps(&args.records, &maps, asked)?;
-    let document = document(Demands::of(args), &maps, &asked, prices.as_deref());
+    let document = document(Demands::from(args), &maps, &asked, prices.as_deref());
     show(args, &page(&maps, &document))
 }
 
@@ -62,8 +62,8 @@ struct Demands {
     resolution: Option<f64>,
 }
 
-impl Demands {
-    fn of(args: &CompareArgs) -> Self {
+impl From<&CompareArgs> for Demands {
+    fn from(args: &CompareArgs) -> Self {
         Self { tolerance: args.tolerance, resolution: args.require_resolution }
     }
 }
@@ -111,7 +111,7 @@ fn exit_of(document: &Comparisons) -> Exit {
     if is_worse || is_coarse || is_missing {
         return Exit::NotWithin;
     }
-    if document.verdict == Overall::OutOfRange {
+    if document.comparisons.iter().all(|c| c.verdict == Verdict::OutOfRange) {
         say("ioscape: none of the workloads asked for lies in what all records measured: \
              `ioscape predict RECORD -w …` says why; name others by -w");
         return Exit::Failed;

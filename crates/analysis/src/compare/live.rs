@@ -94,8 +94,8 @@ pub fn compare(baseline: &[Point], other: &[Point], works: &[Workload]) -> Live 
 }
 
 impl Live {
-    /// The same where a difference as small as this was to be shown: what could not have shown it is
-    /// inconclusive.
+    /// Holds the answer to a resolution: where no difference was shown and one as small as this could
+    /// not have been, the verdict is inconclusive.
     #[must_use]
     pub fn requiring(mut self, resolution: f64) -> Self {
         for LiveRatio { tested, .. } in &mut self.workloads {

@@ -94,7 +94,7 @@ pub(super) fn told(
     prices: Option<&[f64]>,
 ) -> anyhow::Result<Option<Exit>> {
     let records = [journal::open(&paths[0])?, journal::open(&paths[1])?];
-    let document = document(Demands::of(args), paths, &records, asked, prices);
+    let document = document(Demands::from(args), paths, &records, asked, prices);
     if document.verdict == Overall::OutOfRange {
         return Ok(None);
     }

@@ -74,6 +74,8 @@ fn what_no_record_measured_is_not_answered() {
     assert_eq!(json["systems"][0]["verdict"], "out_of_range");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("none of the workloads") && said.lines().count() == 1, "{said}");
+    let apart = ["compare", "one.jsonl", "slow.jsonl", "-w", "unique_bytes=64TiB"];
+    assert_eq!(work.output(&apart).status.code(), Some(3), "whatever was measured elsewhere");
     let both = work.json(&[&far[..], &["-w", "oltp"]].concat());
     assert_eq!(both["verdict"], "no_difference_shown", "one of the two is answered");
 }

@@ -115,10 +115,10 @@ fn section(page: &ComparisonPage<'_>, place: usize) -> Section {
 
 /// The doubts of each record that has any.
 fn doubted(page: &ComparisonPage<'_>) -> Vec<(String, Vec<Doubt>)> {
-    let of = |(place, of): (usize, &ioscape_model::RecordWarnings)| {
-        (letter(place), of.warnings.iter().map(Doubt::about).collect::<Vec<_>>())
+    let row = |(place, record): (usize, &ioscape_model::RecordWarnings)| {
+        (letter(place), record.warnings.iter().map(Doubt::about).collect::<Vec<_>>())
     };
-    let all = page.document.warnings.iter().enumerate().map(of);
+    let all = page.document.warnings.iter().enumerate().map(row);
     all.filter(|(_, doubts)| !doubts.is_empty()).collect()
 }
 
