@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use ioscape_model::Line;
 
 use crate::exit::{Exit, usage};
 use crate::journal::Journal;
@@ -54,6 +55,8 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
         return Err(usage(format!("{}: nothing can be taken over: {why}", first.display())));
     }
     let lines = record::lines(&all, tool(), command_line());
+    let possible = lines.iter().try_for_each(Line::check);
+    possible.map_err(|what| usage(format!("{}: {what}", first.display())))?;
     let mut journal = Journal::create(&out)?;
     for line in &lines {
         journal.write(line).context("cannot write the record")?;

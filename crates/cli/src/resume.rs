@@ -1,6 +1,6 @@
 //! `ioscape run --resume`: what a record says about the run that it began.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ioscape_engine::RunId;
 use ioscape_experiment::explore::Earlier;
@@ -10,11 +10,11 @@ use ioscape_model::{EndReason, Header, Method, Record};
 use crate::args::{Common, RunArgs};
 use crate::bench;
 use crate::exit::usage;
-use crate::journal;
+use crate::journal::Journal;
 
 /// A run to go on with.
 pub(crate) struct Resumption {
-    pub(crate) path: PathBuf,
+    pub(crate) journal: Journal,
     pub(crate) record: Record,
     pub(crate) header: Header,
     pub(crate) run: RunId,
@@ -23,10 +23,10 @@ pub(crate) struct Resumption {
     pub(crate) budget_s: f64,
 }
 
-/// Opens the record of an unfinished run. What was decided then holds: target, method, seed,
-/// ranges, limits; only a longer budget may be given now.
+/// Opens the record of an unfinished run, which nobody else may write from here on. What was
+/// decided then holds: target, method, seed, ranges, limits; only a longer budget may be given now.
 pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
-    let record = journal::open(path)?;
+    let (record, journal) = Journal::go_on(path)?;
     let header = record.header.clone();
     let shown = path.display();
     match header.method {
@@ -56,7 +56,6 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
     let Some(run) = RunId::parse(&header.run_id) else {
         return Err(usage(format!("{shown} names no run that could be gone on with")));
     };
-    let elapsed_s = elapsed_s(&record);
     let recorded_s = record.resumed.iter().rev().find_map(|resumed| resumed.budget_s);
     let recorded_s = recorded_s.unwrap_or(header.budget_s);
     let budget_s = if budget_was_typed() { args.budget } else { recorded_s };
@@ -67,13 +66,7 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
             "{shown} has ended: nothing is left to do within its budget; give a longer --budget"
         )));
     }
-    let earlier = Earlier {
-        points: record.points.clone(),
-        elapsed_s,
-        revision: record.revision_max,
-        written_bytes: written_bytes(&record),
-        warnings: record.warnings.clone(),
-    };
+    let earlier = earlier(&record);
     let common = Common {
         memory_limit: header.host.memory_limit_set_bytes,
         dirty_limit: header.host.dirty_limit_set_bytes,
@@ -81,7 +74,7 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
         pin: bench::is_pinned(&header.host),
         ..args.common.clone()
     };
-    Ok(Resumption { path: path.to_owned(), record, header, run, common, earlier, budget_s })
+    Ok(Resumption { journal, record, header, run, common, earlier, budget_s })
 }
 
 impl Resumption {
@@ -104,6 +97,17 @@ fn budget_was_typed() -> bool {
     })
 }
 
+/// What the run did until it ended.
+pub(crate) fn earlier(record: &Record) -> Earlier {
+    Earlier {
+        points: record.points.clone(),
+        elapsed_s: elapsed_s(record),
+        revision: record.revision_max,
+        written_bytes: written_bytes(record),
+        warnings: record.warnings.clone(),
+    }
+}
+
 /// The part of the budget that is gone: after a kill, up to the last thing that was written.
 fn elapsed_s(record: &Record) -> f64 {
     let of_points = record.points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
@@ -123,5 +127,5 @@ fn written_bytes(record: &Record) -> u64 {
     };
     let laid_out = |point: &ioscape_model::Point| point.workload.unique_bytes;
     let largest = record.points.iter().map(laid_out).max().unwrap_or(0);
-    largest + record.points.iter().map(written).sum::<u64>()
+    record.points.iter().map(written).fold(largest, u64::saturating_add)
 }

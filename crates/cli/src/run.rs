@@ -25,7 +25,7 @@ use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
 use crate::progress::{Progress, Until};
 use crate::report;
-use crate::resume;
+use crate::resume::{self, Resumption};
 use crate::{answer, say, signal_or};
 
 /// A map of less is none: bytes of test data.
@@ -110,9 +110,9 @@ struct Course<'a> {
 }
 
 fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-    let resumption = resume::open(path, args)?;
+    let mut resumption = resume::open(path, args)?;
     report::check(args.report.as_deref(), path, report::Earlier::Replaced)?;
-    let header = &resumption.header;
+    let header = resumption.header.clone();
     let request = Request {
         target: &header.target.path,
         run: &resumption.run,
@@ -128,9 +128,8 @@ fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> an
     };
     let bench = bench::open(&request)?;
     bench.refuse_read_only()?;
-    let mut journal = Journal::go_on(&resumption.path, &resumption.record)?;
     let resumed = Line::Resumed(resumption.line(now_text(), command_line()));
-    journal.write(&resumed).context("cannot write the record")?;
+    resumption.journal.write(&resumed).context("cannot write the record")?;
     if !args.common.quiet {
         say(&format!(
             "going on with {}: {} points, {} of {} used",
@@ -140,8 +139,8 @@ fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> an
             show_seconds(resumption.budget_s)
         ));
     }
-    let earlier = resumption.earlier.clone();
-    let course = Course { header, budget_s: resumption.budget_s, earlier, interrupt };
+    let Resumption { journal, earlier, budget_s, .. } = resumption;
+    let course = Course { header: &header, budget_s, earlier, interrupt };
     let done = make(args, bench, journal, course)?;
     finish(args, interrupt, done)
 }
@@ -181,7 +180,7 @@ fn make(
 }
 
 fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<Exit> {
-    let record = journal::open(&done.record)?;
+    let record = journal::open_again(&done.record)?;
     let report = write_report(args, &done, &record)?;
     if args.common.json {
         answer(&summary_json(&done.record, report.as_deref(), &record)?);
@@ -294,7 +293,7 @@ fn forecast_rows(header: &Header) -> Vec<ForecastRow> {
 }
 
 /// A plan decides by the header alone, so that a run that is gone on with decides as it did.
-fn plan(header: &Header) -> Box<dyn Plan> {
+pub(crate) fn plan(header: &Header) -> Box<dyn Plan> {
     match header.method {
         Method::Paper => Box::new(PaperPlan::new(header.ranges)),
         Method::Global75 => Box::new(Global75Plan::new(header.ranges)),

@@ -121,7 +121,7 @@ fn go_on(
     clock: Clock,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Exit> {
-    let record = journal::open(path)?;
+    let (record, mut journal) = Journal::go_on(path)?;
     let shown = path.display();
     let Some(suite) = record.suite.suite.clone() else {
         return Err(usage(format!("{shown} holds no classic benchmarks")));
@@ -141,7 +141,6 @@ fn go_on(
         suite.targets.iter().map(|target| PathBuf::from(&target.path)).collect();
     check_report(args, path, report::Earlier::Replaced)?;
     let bench = open(&targets, &common, &run, clock)?;
-    let mut journal = Journal::go_on(path, &record)?;
     let done = record.suite.trials.clone();
     let elapsed_before_s = done.last().map_or(0.0, |trial| trial.started_s + trial.elapsed_s);
     let resumed = Resumed {
@@ -232,7 +231,7 @@ fn make(
         outcome.err().map(|error| if asked_to_stop { Error::Interrupted } else { error });
     let mut pairs = Vec::new();
     if failure.is_none() && suite.purpose == Purpose::Representative {
-        pairs = representative::applications(&journal::open(journal.path())?);
+        pairs = representative::applications(&journal::open_again(journal.path())?);
         let ground = representative::Ground {
             target: &header.target.path,
             run: &run,
@@ -262,7 +261,7 @@ struct Done<'a> {
 
 fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let Done { path, pairs, failure } = done;
-    let record = journal::open(path)?;
+    let record = journal::open_again(path)?;
     let purpose = record.suite.suite.as_ref().map(|suite| suite.purpose).unwrap_or_default();
     if args.common.json {
         answer(&serde_json::to_string_pretty(&document(&record, path, pairs))?);

@@ -17,6 +17,7 @@
 //! Sizes are bytes and times seconds unless a name says otherwise.
 
 pub mod answer;
+mod bounds;
 pub mod checkup;
 pub mod host;
 pub mod line;
@@ -46,7 +47,7 @@ pub use point::{
 };
 pub use portable::PortablePredictor;
 pub use record::{Record, RecordError};
-pub use rules::{Hints, Limits, Range, Ranges, Rules};
+pub use rules::{Hints, Limits, Range, Ranges, Rules, RulesError};
 pub use suite::{
     Better, Contrast, IoShare, Purpose, Score, Suite, SuiteLines, SuiteSettings, Trial, TrialFigure,
 };
