@@ -4,6 +4,7 @@
 //! Used twice: by the fuzz targets beside it, and by a test of the binary crate, which replays the
 //! corpora and mutates them.
 
+use ioscape_analysis::compare::{self, System};
 use ioscape_analysis::model::Training;
 use ioscape_analysis::predict::Predictor;
 use ioscape_engine::sim::{SimRig, SimSpec};
@@ -35,10 +36,19 @@ pub(crate) fn record(bytes: &[u8]) {
     let _ = ioscape_report::export::json(&record);
     let _ = ioscape_report::export::openmetrics(&record);
     let _ = ioscape_report::export::visits(&record).csv();
+    let _ = ioscape_report::export::estimates(&record).csv();
+    for estimate in &record.estimates {
+        let work = &estimate.workload;
+        let _ = ioscape_report::export::fio::job(&record.header, work, Some(estimate));
+    }
+    let training = Training::of(&record);
+    let samples = training.samples.clone();
     if record.points.len() <= POINTS_MAX
-        && let Ok(predictor) = Predictor::fit(Training::of(&record))
+        && let Ok(predictor) = Predictor::fit(training)
     {
         let _ = predictor.guess(&Workload::default());
+        let system = System::of(&record, &samples, &predictor);
+        let _ = compare::compare(&system, &system, &[Workload::default()]);
     }
 }
 

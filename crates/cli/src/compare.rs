@@ -161,7 +161,7 @@ struct Mapped {
 
 impl Mapped {
     fn open(path: &Path) -> anyhow::Result<Self> {
-        let record = journal::open(path)?;
+        let record = journal::open_again(path)?; // live comparisons were looked for in it
         let training = Training::of(&record);
         let samples = training.samples.clone();
         let predictor = Predictor::fit(training)

@@ -6,7 +6,8 @@ mod record;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ioscape_model::seal;
+use ioscape_model::Line;
+use ioscape_model::seal::Chain;
 
 use crate::exit::{Exit, usage};
 use crate::out_file::{self, Existing};
@@ -54,8 +55,15 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
         return Err(usage(format!("{}: nothing can be taken over: {why}", first.display())));
     }
     let lines = record::lines(&all, tool(), command_line());
-    let sealed = lines.iter().map(seal::sealed).collect::<Result<Vec<_>, _>>()?;
-    out_file::write(&out, &sealed.concat(), Existing::Kept, "--out")?;
+    let possible = lines.iter().try_for_each(Line::check);
+    possible.map_err(|what| usage(format!("{}: {what}", first.display())))?;
+    let (mut text, mut chain) = (Vec::new(), Chain::default());
+    for line in &lines {
+        let (sealed, next) = chain.seal(line)?;
+        text.extend(sealed);
+        chain = next;
+    }
+    out_file::write(&out, &text, Existing::Kept, "--out")?;
     for why in left_out() {
         say(&format!("ioscape: {why}"));
     }

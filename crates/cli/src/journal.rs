@@ -1,4 +1,7 @@
-//! The record as it grows: one line at a time, handed to the kernel before the next begins.
+//! The record as it grows: one line at a time, handed to the kernel before the next begins. While
+//! it grows it is locked: nobody else goes on with it.
+
+mod lock;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Write};
@@ -6,10 +9,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use ioscape_model::{Line, Record, seal};
+use ioscape_model::seal::Chain;
+use ioscape_model::{Code, Line, Record};
 
 use crate::exit::usage;
 use crate::out_file;
+use crate::say;
 
 /// `PREFIX-20261120T131618Z`, for what began at 2026-11-20T13:16:18Z.
 pub(crate) fn stamped(prefix: &str, started: &str) -> String {
@@ -38,6 +43,9 @@ pub(crate) struct Journal {
     file: File,
     path: PathBuf,
     worth: Worth,
+    chain: Chain,
+    /// Where its whole lines end, as long as what lies behind them has not been cut off.
+    whole_bytes: Option<u64>,
 }
 
 /// Whether a record is to be kept.
@@ -53,17 +61,29 @@ impl Journal {
     /// A new record; an existing file is refused. `flag` is what names another one.
     pub(crate) fn create(path: &Path, flag: &str) -> anyhow::Result<Self> {
         match OpenOptions::new().append(true).create_new(true).open(path) {
-            Ok(file) => Ok(Self { file, path: path.to_owned(), worth: Worth::Nothing }),
+            Ok(file) => {
+                lock::lock(&file, path)?;
+                let (path, chain, worth) = (path.to_owned(), Chain::default(), Worth::Nothing);
+                Ok(Self { file, path, worth, chain, whole_bytes: None })
+            }
             Err(error) => Err(out_file::failed(path, error, flag)),
         }
     }
 
-    /// An existing record, to be continued behind its last whole line.
-    pub(crate) fn go_on(path: &Path, record: &Record) -> anyhow::Result<Self> {
-        let failed = || format!("cannot go on with {}", path.display());
-        let file = OpenOptions::new().append(true).open(path).with_context(failed)?;
-        file.set_len(record.valid_bytes).with_context(failed)?;
-        Ok(Self { file, path: path.to_owned(), worth: Worth::Kept })
+    /// An existing record, to be gone on with behind its last whole line. Nothing is changed before
+    /// the first line is written.
+    pub(crate) fn go_on(path: &Path) -> anyhow::Result<(Record, Self)> {
+        let failed = |error| usage(format!("cannot go on with {}: {error}", path.display()));
+        let file = OpenOptions::new().read(true).append(true).open(path).map_err(failed)?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Err(usage(format!("cannot go on with {}: it is no file", path.display())));
+        }
+        lock::lock(&file, path)?;
+        let record = read(&file, path)?;
+        warn_of_alterations(path, &record);
+        let (path, chain, worth) = (path.to_owned(), record.chain, Worth::Kept);
+        let whole_bytes = Some(record.valid_bytes);
+        Ok((record, Self { file, path, worth, chain, whole_bytes }))
     }
 
     /// Where it is.
@@ -78,7 +98,13 @@ impl Journal {
 
     /// Appends a line.
     pub(crate) fn write(&mut self, line: &Line) -> io::Result<()> {
-        self.file.write_all(&seal::sealed(line)?)?;
+        let (text, chain) = self.chain.seal(line)?;
+        if let Some(whole_bytes) = self.whole_bytes {
+            self.file.set_len(whole_bytes)?;
+            self.whole_bytes = None;
+        }
+        self.file.write_all(&text)?;
+        self.chain = chain;
         match line {
             Line::Point(_) | Line::Trial(_) => self.worth = Worth::Kept,
             // Some filesystems find out only now that there was no room.
@@ -107,9 +133,20 @@ impl Drop for Journal {
     }
 }
 
-/// Opens a record for reading.
+/// Opens a record for reading, and says so where it is not as it was written.
 pub(crate) fn open(path: &Path) -> anyhow::Result<Record> {
+    let record = open_again(path)?;
+    warn_of_alterations(path, &record);
+    Ok(record)
+}
+
+/// Opens a record of which that has been said.
+pub(crate) fn open_again(path: &Path) -> anyhow::Result<Record> {
     let file = File::open(path).map_err(|error| cannot_open(path, error))?;
+    read(&file, path)
+}
+
+fn read(file: &File, path: &Path) -> anyhow::Result<Record> {
     Record::read(BufReader::new(file))
         .map_err(|error| usage(format!("{}: {error}", path.display())))
 }
@@ -125,6 +162,13 @@ fn cannot_open(path: &Path, error: io::Error) -> anyhow::Error {
             usage(format!("cannot open {shown}: {error}; name a record that this user may read"))
         }
         _ => anyhow::Error::from(error).context(format!("cannot open {shown}")),
+    }
+}
+
+/// Not every answer has a place for what is doubtful about its record.
+fn warn_of_alterations(path: &Path, record: &Record) {
+    for warning in record.warnings.iter().filter(|warning| warning.code == Code::Altered) {
+        say(&format!("ioscape: {}: {}; {}", path.display(), warning.text, warning.remedy));
     }
 }
 

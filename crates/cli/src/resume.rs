@@ -11,11 +11,11 @@ use ioscape_model::{EndReason, Header, Method, Record};
 use crate::args::{Common, RunArgs};
 use crate::bench;
 use crate::exit::usage;
-use crate::journal;
+use crate::journal::Journal;
 
 /// A run to go on with.
 pub(crate) struct Resumption {
-    pub(crate) path: PathBuf,
+    pub(crate) journal: Journal,
     /// As it is opened: a record holds a name that is no text only as it is shown.
     pub(crate) target: PathBuf,
     pub(crate) record: Record,
@@ -26,10 +26,10 @@ pub(crate) struct Resumption {
     pub(crate) budget_s: f64,
 }
 
-/// Opens the record of an unfinished run. What was decided then holds: target, method, seed,
-/// ranges, limits; only a longer budget may be given now.
+/// Opens the record of an unfinished run, which nobody else may write from here on. What was
+/// decided then holds: target, method, seed, ranges, limits; only a longer budget may be given now.
 pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
-    let record = journal::open(path)?;
+    let (record, journal) = Journal::go_on(path)?;
     let header = record.header.clone();
     let shown = path.display();
     match header.method {
@@ -66,7 +66,6 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
     let Some(run) = RunId::parse(&header.run_id) else {
         return Err(usage(format!("{shown} names no run that could be gone on with")));
     };
-    let elapsed_s = elapsed_s(&record);
     let recorded_s = record.budget_s();
     let budget_s = if budget_was_typed() { args.budget } else { recorded_s };
     let ended = record.end.as_ref().map(|end| end.reason);
@@ -76,14 +75,7 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
             "{shown} has ended: nothing is left to do within its budget; give a longer --budget"
         )));
     }
-    let earlier = Earlier {
-        points: record.points.clone(),
-        elapsed_s,
-        revision: record.revision_max,
-        written_bytes: written_bytes(&record),
-        device_written_bytes: device_written_bytes(&record),
-        warnings: record.warnings.clone(),
-    };
+    let earlier = earlier(&record);
     let common = Common {
         memory_limit: header.host.memory_limit_set_bytes,
         dirty_limit: header.host.dirty_limit_set_bytes,
@@ -91,8 +83,7 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
         pin: bench::is_pinned(&header.host),
         ..args.common.clone()
     };
-    let path = path.to_owned();
-    Ok(Resumption { path, target, record, header, run, common, earlier, budget_s })
+    Ok(Resumption { journal, target, record, header, run, common, earlier, budget_s })
 }
 
 impl Resumption {
@@ -115,6 +106,18 @@ fn budget_was_typed() -> bool {
     })
 }
 
+/// What the run did until it ended.
+pub(crate) fn earlier(record: &Record) -> Earlier {
+    Earlier {
+        points: record.points.clone(),
+        elapsed_s: elapsed_s(record),
+        revision: record.revision_max,
+        written_bytes: written_bytes(record),
+        device_written_bytes: device_written_bytes(record),
+        warnings: record.warnings.clone(),
+    }
+}
+
 /// The part of the budget that is gone: after a kill, up to the last thing that was written.
 fn elapsed_s(record: &Record) -> f64 {
     let of_points = record.points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
@@ -135,7 +138,8 @@ fn written_bytes(record: &Record) -> u64 {
     // Each part of the run made its files anew.
     let parts = record.resumed.len() as u64 + 1;
     let files_bytes = files_bytes(record.points.iter().map(|point| &point.workload));
-    parts * files_bytes + record.points.iter().map(written).sum::<u64>()
+    let written = record.points.iter().map(written).fold(0, u64::saturating_add);
+    parts.saturating_mul(files_bytes).saturating_add(written)
 }
 
 /// What the device counted; where nobody wrote that down, at least what was written.

@@ -24,7 +24,7 @@ use crate::journal::{self, Journal};
 use crate::out_file;
 use crate::progress::{Progress, Until};
 use crate::report;
-use crate::resume;
+use crate::resume::{self, Resumption};
 use crate::workload_arg::{self, Asked};
 use crate::{answer, say, signal_or};
 
@@ -112,9 +112,9 @@ struct Course<'a> {
 }
 
 fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-    let resumption = resume::open(path, args)?;
+    let mut resumption = resume::open(path, args)?;
     report::check(args.report.as_deref(), path, Some(&resumption.record))?;
-    let header = &resumption.header;
+    let header = resumption.header.clone();
     let request = Request {
         target: &resumption.target,
         run: &resumption.run,
@@ -130,9 +130,8 @@ fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> an
     };
     let bench = bench::open(&request)?;
     bench.refuse_read_only()?;
-    let mut journal = Journal::go_on(&resumption.path, &resumption.record)?;
     let resumed = Line::Resumed(resumption.line(now_text(), command_line()));
-    journal.put(&resumed)?;
+    resumption.journal.put(&resumed)?;
     if !args.common.quiet {
         say(&format!(
             "going on with {}: {} points, {} of {} used",
@@ -142,8 +141,8 @@ fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> an
             show_seconds(resumption.budget_s)
         ));
     }
-    let earlier = resumption.earlier.clone();
-    let course = Course { header, budget_s: resumption.budget_s, earlier, interrupt };
+    let Resumption { journal, earlier, budget_s, .. } = resumption;
+    let course = Course { header: &header, budget_s, earlier, interrupt };
     let done = make(args, bench, journal, course)?;
     finish(args, interrupt, done)
 }
@@ -210,7 +209,7 @@ pub(crate) fn refuse_nothing(outcome: &Outcome, budget_s: f64) -> anyhow::Result
 }
 
 fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<Exit> {
-    let record = journal::open(&done.record)?;
+    let record = journal::open_again(&done.record)?;
     // Ten minutes' worth is told even where its page could not be written.
     let written = write_report(args, &done, &record);
     let report = written.as_ref().ok().and_then(Option::as_ref);
@@ -378,7 +377,7 @@ fn forecast_rows(header: &Header) -> Vec<ForecastRow> {
 }
 
 /// A plan decides by the header alone, so that a run that is gone on with decides as it did.
-fn plan(header: &Header) -> Box<dyn Plan> {
+pub(crate) fn plan(header: &Header) -> Box<dyn Plan> {
     match header.method {
         Method::Paper => Box::new(PaperPlan::new(header.ranges)),
         Method::Global75 => Box::new(Global75Plan::new(header.ranges)),

@@ -120,7 +120,7 @@ fn go_on(
     clock: Clock,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Exit> {
-    let record = journal::open(path)?;
+    let (record, mut journal) = Journal::go_on(path)?;
     let shown = path.display();
     let Some(suite) = record.suite.suite.clone() else {
         return Err(usage(format!("{shown} holds no classic benchmarks")));
@@ -140,7 +140,6 @@ fn go_on(
         suite.targets.iter().map(|target| PathBuf::from(&target.path)).collect();
     check_report(args, path, Some(&record))?;
     let bench = open(&targets, &common, &run, clock)?;
-    let mut journal = Journal::go_on(path, &record)?;
     let done = record.suite.trials.clone();
     let elapsed_before_s = done.last().map_or(0.0, |trial| trial.started_s + trial.elapsed_s);
     let resumed = Resumed {
@@ -231,7 +230,7 @@ fn make(
         outcome.err().map(|error| if asked_to_stop { Error::Interrupted } else { error });
     let mut pairs = Vec::new();
     if failure.is_none() && suite.purpose == Purpose::Representative {
-        pairs = representative::applications(&journal::open(journal.path())?);
+        pairs = representative::applications(&journal::open_again(journal.path())?);
         let ground = representative::Ground {
             target: bench.places[0].directory.path(),
             run: &run,
@@ -265,7 +264,7 @@ struct Done<'a> {
 
 fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let Done { path, pairs, failure } = done;
-    let record = journal::open(path)?;
+    let record = journal::open_again(path)?;
     if let Some(file) = args.report.as_deref().and_then(|asked| report::path(Some(asked), path)) {
         let resumed = args.resume.is_some().then_some(&record);
         report::write(&file, &ioscape_report::suite_html(&record), resumed)?;

@@ -17,6 +17,7 @@
 //! Sizes are bytes and times seconds unless a name says otherwise.
 
 pub mod answer;
+mod bounds;
 pub mod checkup;
 pub mod host;
 pub mod line;
@@ -44,7 +45,7 @@ pub use point::{
     ClassTotals, Classes, Failed, Failure, Interval, Point, RequestClass, ResponseTime, Role, Spent,
 };
 pub use record::{Record, RecordError};
-pub use rules::{Hints, Limits, Range, Ranges, Rules};
+pub use rules::{Hints, Limits, Range, Ranges, Rules, RulesError};
 pub use suite::{
     Better, Contrast, IoShare, Purpose, Score, Suite, SuiteLines, SuiteSettings, Trial, TrialFigure,
 };

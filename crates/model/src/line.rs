@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Contrast, Hints, Host, Interval, Limits, Point, Ranges, ResponseTime, Rules, Score, Spent,
-    Suite, Target, Trial, Warning, Workload,
+    Contrast, Hints, Host, Interval, Limits, Point, Ranges, ResponseTime, Rules, RulesError, Score,
+    Spent, Suite, Target, Trial, Warning, Workload, bounds,
 };
 
 /// The record format this build writes.
@@ -51,6 +51,16 @@ pub enum Line {
     Resumed(Resumed),
     /// The last line.
     End(End),
+}
+
+impl Line {
+    /// Whether a run can have written it: readers refuse it otherwise.
+    ///
+    /// # Errors
+    /// The first number that no run writes.
+    pub fn check(&self) -> Result<(), RulesError> {
+        bounds::check(self)
+    }
 }
 
 /// The program that wrote the record.

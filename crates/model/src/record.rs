@@ -6,10 +6,10 @@
 use std::io::{BufRead, Read};
 
 use crate::{
-    Border, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region, SuiteLines,
-    Warning,
+    Border, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region, RulesError,
+    SuiteLines, Warning,
     line::{FORMAT_VERSION, Resumed},
-    seal,
+    seal::{Chain, Follower, Seal},
 };
 
 /// Longest line: thousands of times what a run writes.
@@ -35,11 +35,19 @@ pub enum RecordError {
     /// A line is not what was written.
     #[error(
         "line {line} is not what was written, its check does not fit: restore the file from a \
-         copy, or take the line out to go without it"
+         copy, or take the line out to go without it and have that said"
     )]
     Rotten {
         /// Counted from 1.
         line: usize,
+    },
+    /// A line holds a number that no run writes.
+    #[error("line {line}: {what}: restore the file from a copy")]
+    Impossible {
+        /// Counted from 1.
+        line: usize,
+        /// Which number, and what it may be.
+        what: RulesError,
     },
     /// Larger than any run's.
     #[error("line {line} goes beyond what a record may be: {LINES_MAX} lines of 4 MiB each")]
@@ -92,16 +100,20 @@ pub struct Record {
     pub revision_max: u32,
     /// Length of the part that holds whole lines, bytes: where a resumed run goes on.
     pub valid_bytes: u64,
+    /// What the next line is joined to there.
+    pub chain: Chain,
 }
 
 impl Record {
-    /// Reads a record. A torn last line is dropped.
+    /// Reads a record. A torn last line is dropped. Where other lines are missing, or stand there
+    /// twice, a serious warning of the record says so.
     ///
     /// # Errors
     /// When the file cannot be read, does not begin with a header, is of a later version, holds
     /// something else than lines of a record as they were written, or too much.
     pub fn read(mut from: impl BufRead) -> Result<Self, RecordError> {
-        let mut lines = Vec::new();
+        let mut record: Option<Self> = None;
+        let mut follower = Follower::default();
         let mut valid_bytes = 0;
         let mut text = Vec::new();
         for number in 1.. {
@@ -124,10 +136,21 @@ impl Record {
             if !text.ends_with(b"\n") {
                 break;
             }
-            lines.push(read_line(&text, number)?);
+            let (line, seal) = read_line(&text, number)?;
             valid_bytes += length as u64;
+            if !follower.take(seal, number) {
+                continue;
+            }
+            match (&mut record, line) {
+                (None, Line::Header(header)) => record = Some(Self::begun(header)),
+                (Some(record), line) => record.take(line)?,
+                (None, _) => return Err(RecordError::NoHeader),
+            }
         }
-        Self::assemble(lines, valid_bytes)
+        let mut record = record.ok_or(RecordError::NoHeader)?;
+        record.warnings.extend(follower.doubt());
+        record.keep_last_revision();
+        Ok(Self { valid_bytes, chain: follower.end(), ..record })
     }
 
     /// The budget that holds now, seconds: a run may be gone on with under a longer one.
@@ -136,10 +159,8 @@ impl Record {
         given_later.unwrap_or(self.header.budget_s)
     }
 
-    fn assemble(lines: Vec<Line>, valid_bytes: u64) -> Result<Self, RecordError> {
-        let mut lines = lines.into_iter();
-        let Some(Line::Header(header)) = lines.next() else { return Err(RecordError::NoHeader) };
-        let mut record = Self {
+    fn begun(header: Header) -> Self {
+        Self {
             header,
             points: vec![],
             estimates: vec![],
@@ -153,37 +174,38 @@ impl Record {
             resumed: vec![],
             suite: SuiteLines::default(),
             revision_max: 0,
-            valid_bytes,
-        };
-        for line in lines {
-            record.revision_max = record.revision_max.max(revision_of(&line));
-            match line {
-                Line::Point(x) => record.points.push(x),
-                Line::Estimate(x) => record.estimates.push(x),
-                Line::Border(x) => record.borders.push(x),
-                Line::Region(x) => record.regions.push(x),
-                Line::Model(x) => record.models.push(x),
-                Line::Finding(x) => record.findings.push(x),
-                Line::Map(x) => record.map = Some(x),
-                Line::Warning(x) => record.warnings.push(x),
-                Line::Suite(x) => record.suite.suite = Some(x),
-                Line::Trial(x) => record.suite.trials.push(x),
-                Line::Score(x) => record.suite.scores.push(x),
-                Line::Contrast(x) => record.suite.contrasts.push(x),
-                Line::End(x) => record.end = Some(x),
-                Line::Resumed(x) => {
-                    // What was said of the run when it stopped is said anew when it ends.
-                    record.warnings.retain(|warning| !warning.code.is_closing());
-                    record.suite.scores.clear();
-                    record.suite.contrasts.clear();
-                    record.end = None;
-                    record.resumed.push(x);
-                }
-                Line::Header(_) => return Err(RecordError::NoHeader),
-            }
+            valid_bytes: 0,
+            chain: Chain::default(),
         }
-        record.keep_last_revision();
-        Ok(record)
+    }
+
+    fn take(&mut self, line: Line) -> Result<(), RecordError> {
+        self.revision_max = self.revision_max.max(revision_of(&line));
+        match line {
+            Line::Point(x) => self.points.push(x),
+            Line::Estimate(x) => self.estimates.push(x),
+            Line::Border(x) => self.borders.push(x),
+            Line::Region(x) => self.regions.push(x),
+            Line::Model(x) => self.models.push(x),
+            Line::Finding(x) => self.findings.push(x),
+            Line::Map(x) => self.map = Some(x),
+            Line::Warning(x) => self.warnings.push(x),
+            Line::Suite(x) => self.suite.suite = Some(x),
+            Line::Trial(x) => self.suite.trials.push(x),
+            Line::Score(x) => self.suite.scores.push(x),
+            Line::Contrast(x) => self.suite.contrasts.push(x),
+            Line::End(x) => self.end = Some(x),
+            Line::Resumed(x) => {
+                // What was said of the run when it stopped is said anew when it ends.
+                self.warnings.retain(|warning| !warning.code.is_closing());
+                self.suite.scores.clear();
+                self.suite.contrasts.clear();
+                self.end = None;
+                self.resumed.push(x);
+            }
+            Line::Header(_) => return Err(RecordError::NoHeader),
+        }
+        Ok(())
     }
 
     fn keep_last_revision(&mut self) {
@@ -197,10 +219,15 @@ impl Record {
     }
 }
 
-fn read_line(text: &[u8], number: usize) -> Result<Line, RecordError> {
+fn read_line(text: &[u8], number: usize) -> Result<(Line, Seal), RecordError> {
     let line = serde_json::from_slice::<Line>(text)
         .map_err(|error| RecordError::Malformed { line: number, reason: error.to_string() })?;
-    if seal::holds(text) { Ok(line) } else { Err(RecordError::Rotten { line: number }) }
+    let seal = Seal::of(text);
+    if seal == Seal::Broken {
+        return Err(RecordError::Rotten { line: number });
+    }
+    line.check().map_err(|what| RecordError::Impossible { line: number, what })?;
+    Ok((line, seal))
 }
 
 fn revision_of(line: &Line) -> u32 {

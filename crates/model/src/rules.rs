@@ -4,11 +4,40 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Access;
-use crate::units::{GIB, KIB, MIB};
+use crate::units::{DURATION_S_MAX, GIB, KIB, MIB};
+use crate::workload::{DEPTH_MAX, SIZE_MEAN_MAX};
 
 /// How far a map sweeps requests in flight per process, and writes between two fdatasyncs.
 const DEPTH_SWEPT_MAX: u64 = 32;
 const FSYNC_SWEPT_MAX: u64 = 64;
+/// Plans look at each number of workers up to the largest: more than any machine has use for.
+const PROCESS_NUM_END: u64 = 1 << 16;
+/// More windows than any workload is run in for.
+const WINDOWS_MAX: u32 = 1_000_000;
+/// A shorter window than any clock is read for, seconds.
+const WINDOW_S_MIN: f64 = 1e-4;
+
+/// A value that a map cannot be made with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {given}; it can be {expected}")]
+pub struct RulesError {
+    /// Where it stands: `size_mean.min`.
+    pub field: String,
+    /// What stands there.
+    pub given: String,
+    /// What would do.
+    pub expected: String,
+}
+
+impl RulesError {
+    pub(crate) fn new(
+        field: impl Into<String>,
+        given: impl std::fmt::Display,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self { field: field.into(), given: given.to_string(), expected: expected.into() }
+    }
+}
 
 /// How one visit is measured (`docs/method.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +85,25 @@ impl Rules {
             sync_at_end: true,
         }
     }
+
+    /// Whether a visit can be measured like this, and ends.
+    ///
+    /// # Errors
+    /// The first value that cannot be.
+    pub fn check(&self) -> Result<(), RulesError> {
+        let within = |field: &str, value: f64, least: f64, most: f64| {
+            let expected = || format!("{least} to {most}");
+            let fits = (least..=most).contains(&value);
+            if fits { Ok(()) } else { Err(RulesError::new(field, value, expected())) }
+        };
+        within("window_s", self.window_s, WINDOW_S_MIN, DURATION_S_MAX)?;
+        within("windows_min", f64::from(self.windows_min), 0.0, f64::from(WINDOWS_MAX))?;
+        within("precision", self.precision, 0.0, 1.0)?;
+        let longest_s = (self.window_s * f64::from(WINDOWS_MAX)).min(DURATION_S_MAX);
+        within("ramp_s", self.ramp_s, 0.0, longest_s)?;
+        within("ramp_max_s", self.ramp_max_s, 0.0, longest_s)?;
+        within("measure_max_s", self.measure_max_s, 0.0, DURATION_S_MAX)
+    }
 }
 
 /// A closed range of a parameter.
@@ -98,6 +146,19 @@ impl Range {
     pub fn none() -> Self {
         Self { min: 0, max: 0 }
     }
+
+    fn check(&self, name: &str, least: u64, most: u64) -> Result<(), RulesError> {
+        let wrong = |end: &str, value: u64, least: u64, most: u64| {
+            Err(RulesError::new(format!("{name}.{end}"), value, format!("{least} to {most}")))
+        };
+        if !(least..=most).contains(&self.min) {
+            return wrong("min", self.min, least, most);
+        }
+        if !(self.min..=most).contains(&self.max) {
+            return wrong("max", self.max, self.min, most);
+        }
+        Ok(())
+    }
 }
 
 impl Ranges {
@@ -116,6 +177,19 @@ impl Ranges {
             fsync_every: Range { min: 0, max: FSYNC_SWEPT_MAX },
             ..self
         }
+    }
+
+    /// Whether a map can extend like this.
+    ///
+    /// # Errors
+    /// The first end of a range that cannot be.
+    pub fn check(&self) -> Result<(), RulesError> {
+        let Self { unique_bytes, size_mean, process_num, depth, fsync_every, access: _ } = self;
+        unique_bytes.check("unique_bytes", 1, i64::MAX as u64)?;
+        size_mean.check("size_mean", 1, SIZE_MEAN_MAX)?;
+        process_num.check("process_num", 1, PROCESS_NUM_END)?;
+        depth.check("depth", 1, u64::from(DEPTH_MAX))?;
+        fsync_every.check("fsync_every", 0, u64::from(u32::MAX))
     }
 
     /// The usual ranges on a machine with `cpus` processors.

@@ -8,6 +8,8 @@ pub const KIB: u64 = 1 << 10;
 pub const MIB: u64 = 1 << 20;
 /// One gibibyte.
 pub const GIB: u64 = 1 << 30;
+/// Nothing that is asked for lasts longer, seconds: thirty years.
+pub const DURATION_S_MAX: f64 = 1e9;
 
 /// Reads a size: `KiB MiB GiB` are binary, `kB MB GB` decimal, bare `k m g` binary as in fio.
 ///
@@ -45,7 +47,7 @@ pub fn parse_duration_s(text: &str) -> Result<f64, String> {
     let wrong = || format!("`{text}` is not a duration; write for example 90s, 10m or 1h30m");
     let span: jiff::SignedDuration = text.trim().parse().map_err(|_| wrong())?;
     let seconds = span.as_secs_f64();
-    if seconds > 0.0 { Ok(seconds) } else { Err(wrong()) }
+    if seconds > 0.0 && seconds <= DURATION_S_MAX { Ok(seconds) } else { Err(wrong()) }
 }
 
 /// Reads a fraction, `5%` or `0.05`, that must be above zero and below one.
@@ -160,7 +162,7 @@ mod tests {
         assert_eq!(parse_duration_s("90s"), Ok(90.0));
         assert_eq!(parse_duration_s("10m"), Ok(600.0));
         assert_eq!(parse_duration_s("1h30m"), Ok(5400.0));
-        for text in ["30", "", "-5s", "0s"] {
+        for text in ["30", "", "-5s", "0s", "9999999h"] {
             assert!(parse_duration_s(text).is_err(), "{text}");
         }
     }

@@ -114,6 +114,8 @@ pub enum Code {
     MaxWritten,
     /// Requests in flight that did not add anything: they were served one at a time.
     DepthIgnored,
+    /// Lines of the record are missing, out of order or copies of others.
+    Altered,
 }
 
 impl Code {

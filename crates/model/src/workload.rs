@@ -11,8 +11,8 @@ use crate::units::{KIB, MIB, parse_size, show_bytes};
 /// A share (the data of one process) holds at least this many mean requests.
 pub const SHARE_REQUESTS_MIN: u64 = 8;
 const PROCESS_NUM_MAX: u32 = 4096;
-const DEPTH_MAX: u32 = 4096;
-const SIZE_MEAN_MAX: u64 = 1 << 30;
+pub(crate) const DEPTH_MAX: u32 = 4096;
+pub(crate) const SIZE_MEAN_MAX: u64 = 1 << 30;
 
 /// The law of request sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

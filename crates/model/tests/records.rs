@@ -2,7 +2,8 @@
 //! too, and nothing that can stand in a file makes the reader panic.
 
 use ioscape_model::line::FORMAT_VERSION;
-use ioscape_model::{Line, Record, RecordError};
+use ioscape_model::seal::Chain;
+use ioscape_model::{Code, Line, Record, RecordError, Severity, Warning};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -102,6 +103,116 @@ fn a_malformed_line_is_named_with_its_number() {
         let message = refused(with_line(4, bad));
         assert!(message.starts_with("line 4 is not a line of a record"), "{bad}: {message}");
     }
+}
+
+/// The record of the newest format with one number of a line (from 1) replaced.
+fn with_number(line: usize, path: &str, number: &str) -> String {
+    let text = V1.lines().nth(line - 1).expect("there is such a line");
+    let mut value: Value = serde_json::from_str(text).expect("it is JSON");
+    let place = value.pointer_mut(&format!("/{}", path.replace('.', "/"))).expect(path);
+    *place = serde_json::from_str(number).expect("a number");
+    with_line(line, &value.to_string())
+}
+
+#[test]
+fn a_number_that_no_run_writes_is_named_with_its_line_and_field() {
+    for (line, field, number, expected) in [
+        (1, "ranges.size_mean.min", "0", "1 to 1073741824"),
+        (1, "ranges.process_num.min", "0", "1 to 65536"),
+        (1, "ranges.process_num.max", "9223372036854775808", "1 to 65536"),
+        (1, "ranges.unique_bytes.max", "8388607", "8388608 to 9223372036854775807"),
+        (1, "rules.window_s", "0", "0.0001 to 1000000000"),
+        (1, "rules.window_s", "-0.1", "0.0001 to 1000000000"),
+        (1, "rules.windows_min", "4294967295", "0 to 1000000"),
+        (1, "rules.ramp_max_s", "1e308", "0 to 100000"),
+        (1, "budget_s", "-1", "0 to 1000000000"),
+        (1, "budget_s", "1e308", "0 to 1000000000"),
+        (1, "forecast.elapsed_s", "-599", "0 or more, below 2^63"),
+        (1, "host.memory_copy_bytes_per_s", "1e300", "0 or more, below 2^63"),
+        (2, "workload.process_num", "0", "1 to 4096"),
+        (2, "workload.read_frac", "-0.25", "a number from 0 to 1"),
+        (2, "workload.unique_bytes", "1", "eight times size_mean for each process, or more"),
+        (2, "throughput_bytes_per_s.mean", "1e308", "0 or more, below 2^63"),
+        (2, "classes.read_seq.ops", "9223372036854775808", "0 or more, below 2^63"),
+        (2, "started_s", "-1", "0 or more, below 2^63"),
+        (5, "focal.align", "3", "a power of two up to 1 MiB"),
+        (9, "revision", "4294967295", "0 to 99999"),
+        (11, "repeats", "4294967295", "1 to 1000"),
+    ] {
+        let message = refused(with_number(line, field, number));
+        let place = format!("line {line}: {field} is ");
+        assert!(message.starts_with(&place), "{message}");
+        let rest = format!("; it can be {expected}: restore the file from a copy");
+        assert!(message.ends_with(&rest), "{message}");
+    }
+}
+
+#[test]
+fn numbers_at_the_ends_of_what_runs_write_are_read() {
+    for (line, field, number) in [
+        (1, "seed", "18446744073709551615"),
+        (1, "target.size_bytes", "18446744073709551615"),
+        (1, "rules.windows_min", "0"),
+        (1, "rules.precision", "0"),
+        (1, "budget_s", "0"),
+        (2, "throughput_bytes_per_s.mean", "0"),
+        (2, "throughput_bytes_per_s.high", "1.7976931348623157e308"),
+        (4, "unique_bytes.high", "1.7976931348623157e308"),
+        (5, "focal.unique_bytes", "4096"),
+        (6, "parameters.read_cache_bytes.value", "-1e300"),
+        (14, "ratio.low", "-1e300"),
+    ] {
+        let read = read(with_number(line, field, number));
+        assert!(read.is_ok(), "{field} {number}: {}", read.unwrap_err());
+    }
+}
+
+/// The record of the newest format as a program writes it, line by line.
+fn sealed() -> Vec<Vec<u8>> {
+    let mut chain = Chain::default();
+    let lines = V1.lines().map(|text| {
+        let line = serde_json::from_str(text).expect("a line of a record");
+        let (text, end) = chain.seal(&line).expect("that a run can have written");
+        chain = end;
+        text
+    });
+    lines.collect()
+}
+
+#[test]
+fn a_line_that_is_missing_or_there_twice_is_noticed_wherever_it_stands() {
+    let doubts = |lines: &[Vec<u8>]| {
+        let warnings = read(lines.concat()).unwrap().warnings;
+        warnings.into_iter().filter(|warning| warning.code == Code::Altered).collect::<Vec<_>>()
+    };
+    let lines = sealed();
+    assert_eq!(doubts(&lines), []);
+    for place in 1..lines.len() {
+        assert_eq!(doubts(&lines[..place]), [], "what a killed run leaves");
+        let (mut without, mut twice) = (lines.clone(), lines.clone());
+        without.remove(place);
+        twice.insert(place, lines[place].clone());
+        let lost = doubts(&without);
+        assert_eq!(lost.len(), usize::from(place + 1 < lines.len()), "line {}", place + 1);
+        assert!(lost.iter().all(|doubt| doubt.severity == Severity::Serious));
+        assert_eq!(doubts(&twice).len(), 1, "line {}", place + 1);
+        assert_eq!(read(twice.concat()).unwrap().points.len(), 1, "no line counts twice");
+    }
+}
+
+#[test]
+fn a_record_that_was_sealed_before_lines_were_joined_opens_and_is_gone_on_with() {
+    let alone = |line: Line| Chain::default().seal(&line).unwrap();
+    let old: Vec<_> = V1.lines().map(|text| alone(serde_json::from_str(text).unwrap()).0).collect();
+    let record = read(old.concat()).unwrap();
+    let warning = Warning::new(Code::Leftover, "a text", "a remedy");
+    let next = |text: &str| Line::Warning(Warning { text: text.to_owned(), ..warning.clone() });
+    let (first, chain) = record.chain.seal(&next("first")).unwrap();
+    let (second, _) = chain.seal(&next("second")).unwrap();
+    let gone_on = read([old.concat(), first, second.clone()].concat()).unwrap();
+    assert!(gone_on.warnings.iter().all(|warning| warning.code != Code::Altered));
+    let lost = read([old.concat(), second].concat()).unwrap();
+    assert_eq!(lost.warnings.last().unwrap().code, Code::Altered);
 }
 
 #[test]

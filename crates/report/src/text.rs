@@ -284,7 +284,8 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for word in words {
-        let mut rest: Vec<char> = word.chars().collect();
+        let word: Vec<char> = word.chars().collect();
+        let mut rest = &word[..];
         while !rest.is_empty() {
             let space = usize::from(used > 0);
             if used > 0 && used + space + rest.len() > width {
@@ -292,11 +293,12 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
                 used = 0;
                 continue;
             }
-            let taken = rest.len().min(width);
+            let (taken, left) = rest.split_at(rest.len().min(width));
             let line = lines.last_mut().expect("there is always a line");
             line.push_str(&" ".repeat(space));
-            line.extend(rest.drain(..taken));
-            used += space + taken;
+            line.extend(taken);
+            used += space + taken.len();
+            rest = left;
         }
     }
     lines

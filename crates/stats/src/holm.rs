@@ -7,8 +7,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// More degrees of freedom than this make no difference.
-const DEGREES_OF_FREEDOM_MAX: f64 = 1e4;
+use crate::interval::DEGREES_OF_FREEDOM_MAX;
 
 /// A hypothesis that was tested by itself.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,6 +2,9 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+/// More degrees of freedom than this make no difference, but the search for a quantile may not end.
+pub(crate) const DEGREES_OF_FREEDOM_MAX: f64 = 1e4;
+
 /// A mean, how far it may be off, and how well that is known. Carries the unit of what was
 /// averaged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,7 +41,7 @@ impl Mean {
 pub fn t_two_sided(confidence: f64, degrees_of_freedom: f64) -> f64 {
     assert!((0.0..1.0).contains(&confidence), "a confidence lies between 0 and 1");
     assert!(degrees_of_freedom > 0.0, "degrees of freedom are above 0");
-    let student = StudentsT::new(0.0, 1.0, degrees_of_freedom)
+    let student = StudentsT::new(0.0, 1.0, degrees_of_freedom.min(DEGREES_OF_FREEDOM_MAX))
         .expect("a scale of 1 and checked degrees of freedom");
     student.inverse_cdf(0.5 + confidence / 2.0)
 }
@@ -61,6 +64,8 @@ mod tests {
             (0.95, 10_000.0, 1.9602),
             (0.90, 5.0, 2.0150),
             (0.99, 10.0, 3.1693),
+            (0.95, 4_294_967_294.0, 1.9602),
+            (0.95, f64::INFINITY, 1.9602),
         ] {
             let found = t_two_sided(confidence, degrees_of_freedom);
             assert!((found - expected).abs() < 6e-5, "{confidence} {degrees_of_freedom}: {found}");

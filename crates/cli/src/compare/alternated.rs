@@ -93,7 +93,7 @@ pub(super) fn told(
     asked: &[Asked],
     prices: Option<&[f64]>,
 ) -> anyhow::Result<Option<Exit>> {
-    let records = [journal::open(&paths[0])?, journal::open(&paths[1])?];
+    let records = [journal::open_again(&paths[0])?, journal::open_again(&paths[1])?];
     let document = document(Demands::from(args), paths, &records, asked, prices);
     if document.verdict == Overall::OutOfRange {
         return Ok(None);

@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use ioscape_model::EndReason;
+use ioscape_model::{Code, EndReason};
 use rustix::process::Signal;
 
 use crate::running::{Running, points};
@@ -94,6 +94,51 @@ fn runs_in_one_directory_name_each_other_and_the_doctor_names_both() {
         one.ended();
     }
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
+}
+
+#[test]
+fn a_record_that_is_being_written_is_read_but_gone_on_with_by_nobody_else() {
+    let work = Workdir::alone();
+    let mut run = started(&work, &RUN, 1);
+    let held = format!("r.jsonl is being written by process {} (ioscape): wait", run.process());
+    for arguments in [
+        &["run", "--resume", "r.jsonl", "--quiet"][..],
+        &["run", "--resume", "r.jsonl", "--budget", "20m", "--report", "other.html"],
+        &["suite", "--resume", "r.jsonl"],
+    ] {
+        let line = work.refusal(arguments);
+        assert!(line.contains(&held) && line.trim_end().lines().count() == 1, "{line}");
+    }
+    assert!(!work.left_behind().is_empty(), "its files are left alone");
+    work.stdout(&["report", "r.jsonl", "--format", "text"]);
+    run.signal(Signal::INT);
+    assert_eq!(run.ended().code(), Some(130));
+    let record = record(&work.path("r.jsonl"));
+    assert!(record.resumed.is_empty() && record.warnings.iter().all(|w| w.code != Code::Altered));
+    assert_eq!(record.revision_max, record.map.unwrap().revision);
+}
+
+#[test]
+fn nothing_is_changed_in_a_record_that_somebody_holds_and_it_is_gone_on_with_afterwards() {
+    let work = Workdir::new();
+    let path = work.path("r.jsonl");
+    work.stdout(&["run", "sim:hdd", "--budget", "1m", "--out", "r.jsonl", "--quiet"]);
+    let whole = std::fs::read(&path).unwrap();
+    let end = whole[..whole.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
+    let torn = &whole[..end + 20];
+    std::fs::write(&path, torn).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    file.lock().unwrap();
+    let resume = ["run", "--resume", "r.jsonl", "--budget", "90s", "--quiet"];
+    let line = work.refusal(&resume);
+    let held = format!("r.jsonl is being written by process {} (", std::process::id());
+    assert!(line.contains(&held), "{line}");
+    assert_eq!(std::fs::read(&path).unwrap(), torn);
+    file.unlock().unwrap();
+    work.stdout(&resume);
+    let after = std::fs::read(&path).unwrap();
+    assert_eq!(after[..end], whole[..end], "what was torn is cut off, and nothing else");
+    assert!(record(&path).warnings.iter().all(|warning| warning.code != Code::Altered));
 }
 
 #[test]

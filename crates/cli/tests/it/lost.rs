@@ -176,6 +176,38 @@ fn a_rotten_record_is_refused_in_one_line_by_every_command_that_reads_one() {
 }
 
 #[test]
+fn a_record_that_lost_a_line_or_has_one_twice_says_so_whatever_is_asked_of_it() {
+    let work = Workdir::new();
+    let whole = String::from_utf8(written()).unwrap();
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let lost = [&lines[..7], &lines[8..]].concat().concat();
+    let twice = [&lines[..8], &lines[7..]].concat().concat();
+    for (text, doubt) in [
+        (&lost, "lines are missing or out of order before line 8;"),
+        (&twice, "copies of other lines are left out: line 9;"),
+    ] {
+        std::fs::write(work.path("r.jsonl"), text).unwrap();
+        for arguments in [
+            &["report", "r.jsonl", "--format", "text"][..],
+            &["predict", "r.jsonl"],
+            &["export", "r.jsonl", "--format", "csv"],
+            &["compare", "r.jsonl", "r.jsonl"],
+            &["run", "--resume", "r.jsonl", "--budget", "70s", "--report", "none", "--quiet"],
+            &["report", "r.jsonl", "--format", "text"],
+        ] {
+            let output = work.output(arguments);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.success() && said.contains(doubt), "{arguments:?}: {said}");
+        }
+        let shown = work.stdout(&["report", "r.jsonl", "--format", "text"]);
+        assert!(shown.contains("!! altered:"), "{shown}");
+    }
+    let original = Record::read(whole.as_bytes()).unwrap();
+    let read = |text: &str| Record::read(text.as_bytes()).unwrap().points;
+    assert_eq!((read(&lost).len() + 1, read(&twice)), (original.points.len(), original.points));
+}
+
+#[test]
 fn a_run_that_was_stopped_and_lost_its_files_meanwhile_goes_on_or_ends_in_one_line() {
     let work = Workdir::alone();
     let mut run = Running::start(&work, &[&LASTING[..], &["--quiet"]].concat());

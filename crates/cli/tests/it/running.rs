@@ -29,6 +29,11 @@ impl Running {
         Self { child, stdout, stderr }
     }
 
+    /// Its number.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Does nothing to one that has ended.
     pub(crate) fn signal(&mut self, signal: Signal) {
         if self.has_ended() {

@@ -234,10 +234,8 @@ impl SimSpec {
         for level in &self.levels {
             level.check()?;
         }
-        for (name, range) in self.ranges.named() {
-            if range.min == 0 || range.max < range.min {
-                return wrong(format!("ranges.{name} needs 0 < min <= max"));
-            }
+        if let Err(error) = self.ranges().check() {
+            return wrong(format!("ranges.{error}"));
         }
         if !(self.sequential_exponent >= 0.0 && self.sequential_exponent.is_finite()) {
             return wrong("sequential_exponent must be 0 or more; 1 is usual".to_owned());
@@ -247,17 +245,6 @@ impl SimSpec {
         }
         self.noise.check()?;
         self.trouble.check()
-    }
-}
-
-impl SpecRanges {
-    fn named(&self) -> [(&'static str, Range); 3] {
-        let range = |sizes: SizeRange| Range { min: sizes.min, max: sizes.max };
-        [
-            ("unique_bytes", range(self.unique_bytes)),
-            ("size_mean", range(self.size_mean)),
-            ("process_num", self.process_num),
-        ]
     }
 }
 

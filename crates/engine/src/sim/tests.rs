@@ -341,7 +341,8 @@ fn a_wrong_description_is_refused_with_one_line_that_says_what_to_try() {
         ("read_bytes = 67108864\n", "", "needs read_bytes"),
         ("read_bytes = 67108864", "read_bytes = \"64 potatoes\"", "not a size"),
         ("parallel = 4.0", "parallel = 0.0", "above 0"),
-        ("min = 1\n", "min = 0\n", "min <= max"),
+        ("min = 1\n", "min = 0\n", "ranges.process_num.min is 0; it can be 1 to 65536"),
+        ("min = 1\n", "min = 100000\n", "it can be 1 to 65536"),
         ("between_cv = 0.0", "between_cv = -1.0", "0.03 is usual"),
     ] {
         assert!(good.contains(from), "{from} is not in\n{good}");

@@ -32,6 +32,7 @@ pub(crate) fn empty() -> Record {
         map: None,
         end: None,
         valid_bytes: 0,
+        chain: ioscape_model::seal::Chain::default(),
     }
 }
 
