@@ -200,12 +200,15 @@ fn given_workloads_replace_the_named_ones() {
 fn what_cannot_be_compared_is_refused_in_one_line() {
     let work = records();
     work.stdout(&["measure", "sim:nvme", "-w", "oltp", "--out", "few.jsonl", "--quiet"]);
+    let paper = ["--method", "paper", "--out", "paper.jsonl", "--report", "none", "--quiet"];
+    work.stdout(&[&["run", "sim:nvme"][..], &paper].concat());
     for (arguments, part) in [
         (&["one.jsonl"][..], "two records are needed"),
         (&["one.jsonl", "missing.jsonl"], "cannot open missing.jsonl"),
         (&["one.jsonl", "few.jsonl"], "few.jsonl: "),
         (&["one.jsonl", "one.jsonl", "--price", "A=0,B=2"], "above zero"),
         (&["one.jsonl", "one.jsonl", "--price", "A=1,D=2"], "names no record"),
+        (&["one.jsonl", "paper.jsonl"], "different methods"),
         (&["one.jsonl", "one.jsonl", "-w", "oltpp"], "no workload is called"),
         (&["one.jsonl", "one.jsonl", "--out", "one.jsonl"], "is a record"),
     ] {
