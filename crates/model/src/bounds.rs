@@ -1,5 +1,5 @@
-//! What the numbers of a line may be. A file may hold anything, and whatever is made of a record
-//! (axes, curves, grids, a plan to go on with) goes by its numbers: one that no run can have
+//! What the numbers and texts of a line may be. A file may hold anything, and whatever is made of
+//! a record (axes, curves, grids, a plan to go on with) goes by its numbers: what no run can have
 //! written is refused where the record is opened, so that nobody later has to ask.
 
 use serde_json::Value;
@@ -13,13 +13,16 @@ use crate::{Header, Line, Region, Suite, Workload};
 const AMOUNT_END: f64 = 9_223_372_036_854_775_808.0;
 /// Each revision takes a line at least, and a record holds no more lines.
 const REVISION_END: f64 = 100_000.0;
+/// Longer texts are none that a run writes, bytes; tables repeat some of them in each row.
+const TEXT_BYTES_MAX: usize = 64 << 10;
 /// What can be asked for.
 const REPEATS_MAX: u32 = 1000;
 const SCALE_MAX: f64 = 10_000.0;
 
-/// Fields, with all that is in them, that may hold any number: seeds, sizes as some filesystem
-/// states them, ends of intervals and what else a fit may put far out, figures under free names.
-const FREE: [&str; 15] = [
+/// Fields, with all that is in them, that may hold anything: seeds, sizes as some filesystem states
+/// them, ends of intervals and what else a fit may put far out, figures under free names, and what
+/// was typed.
+const FREE: [&str; 17] = [
     "seed",
     "first_offset",
     "size_bytes",
@@ -35,6 +38,8 @@ const FREE: [&str; 15] = [
     "ratio",
     "cross_validated_error",
     "interval_factor",
+    "command_line",
+    "sim",
 ];
 
 /// Whether a run can have written this line.
@@ -104,7 +109,7 @@ fn check_within(field: &str, value: f64, (least, most): (f64, f64)) -> Result<()
     Err(RulesError::new(field, value, format!("{least} to {most}")))
 }
 
-/// All other numbers, by the names that they stand under.
+/// All other numbers and texts, by the names that they stand under.
 fn check_amounts(value: &Value, field: &str) -> Result<(), RulesError> {
     match value {
         Value::Object(fields) => fields.iter().try_for_each(|(name, value)| match &**name {
@@ -120,6 +125,10 @@ fn check_amounts(value: &Value, field: &str) -> Result<(), RulesError> {
             };
             let fits = number.as_f64().is_some_and(|amount| (0.0..end).contains(&amount));
             if fits { Ok(()) } else { Err(RulesError::new(field, number, expected)) }
+        }
+        Value::String(text) if text.len() > TEXT_BYTES_MAX => {
+            let given = format!("{} bytes long", text.len());
+            Err(RulesError::new(field, given, format!("up to {TEXT_BYTES_MAX} bytes")))
         }
         _ => Ok(()),
     }

@@ -105,13 +105,13 @@ fn a_malformed_line_is_named_with_its_number() {
     }
 }
 
-/// The record of the newest format with one number of a line (from 1) replaced.
-fn with_number(line: usize, path: &str, number: &str) -> String {
+/// The record of the newest format with one field of a line (from 1) replaced.
+fn with_field(line: usize, path: &str, value: &str) -> String {
     let text = V1.lines().nth(line - 1).expect("there is such a line");
-    let mut value: Value = serde_json::from_str(text).expect("it is JSON");
-    let place = value.pointer_mut(&format!("/{}", path.replace('.', "/"))).expect(path);
-    *place = serde_json::from_str(number).expect("a number");
-    with_line(line, &value.to_string())
+    let mut fields: Value = serde_json::from_str(text).expect("it is JSON");
+    let place = fields.pointer_mut(&format!("/{}", path.replace('.', "/"))).expect(path);
+    *place = serde_json::from_str(value).expect("it is JSON too");
+    with_line(line, &fields.to_string())
 }
 
 #[test]
@@ -139,12 +139,21 @@ fn a_number_that_no_run_writes_is_named_with_its_line_and_field() {
         (9, "revision", "4294967295", "0 to 99999"),
         (11, "repeats", "4294967295", "1 to 1000"),
     ] {
-        let message = refused(with_number(line, field, number));
+        let message = refused(with_field(line, field, number));
         let place = format!("line {line}: {field} is ");
         assert!(message.starts_with(&place), "{message}");
         let rest = format!("; it can be {expected}: restore the file from a copy");
         assert!(message.ends_with(&rest), "{message}");
     }
+}
+
+#[test]
+fn a_text_that_no_run_writes_is_refused_before_tables_repeat_it() {
+    let long = format!("\"{}\"", "x".repeat(70_000));
+    let message = refused(with_field(1, "run_id", &long));
+    let expected = "line 1: run_id is 70000 bytes long; it can be up to 65536 bytes:";
+    assert!(message.starts_with(expected), "{message}");
+    assert!(read(with_field(1, "target.sim", &long)).is_ok(), "a description may be longer");
 }
 
 #[test]
@@ -162,7 +171,7 @@ fn numbers_at_the_ends_of_what_runs_write_are_read() {
         (6, "parameters.read_cache_bytes.value", "-1e300"),
         (14, "ratio.low", "-1e300"),
     ] {
-        let read = read(with_number(line, field, number));
+        let read = read(with_field(line, field, number));
         assert!(read.is_ok(), "{field} {number}: {}", read.unwrap_err());
     }
 }
