@@ -166,7 +166,7 @@ fn why(role: Role) -> &'static str {
         Role::Calibration => "space-filling points",
         Role::Refinement => "refining predictions",
         Role::Extra => "depth and fdatasync",
-        Role::Named => "named workloads",
+        Role::Named => "workloads asked for",
         Role::Validation => "random workloads",
         Role::Canary => "canary",
         _ => "measuring",

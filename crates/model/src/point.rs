@@ -62,7 +62,7 @@ pub enum Role {
     Calibration,
     /// Where the model is least sure.
     Refinement,
-    /// What users ask for: the named workloads, and those that were named when the run began.
+    /// What was asked for when the run began (`run -w`).
     Named,
     /// With several requests in flight, or with fdatasyncs: on the graphs of both at a focal
     /// vector, or anywhere.

@@ -248,15 +248,12 @@ impl Blend {
         let ln_throughput = self.law.ln_throughput(work);
         let extension = self.extension.as_ref().filter(|_| work.has_extras());
         let extended = extension.map_or(0.0, |extension| extension.variance(&self.law, work));
-        let parameters = self.parameter_variance(work);
         if let Some(residual) = self.residual.as_ref().filter(|_| is_corrected) {
             let (correction, variance) = residual.correction(&self.law, work);
-            // The process knows how far the samples are, not how much they say of a parameter
-            // that matters only here.
-            let sd = (variance + parameters + extended).sqrt();
+            let sd = (variance + extended).sqrt();
             return Guess { ln_throughput: ln_throughput + correction, sd };
         }
-        let variance = parameters + self.misfit.powi(2) + extended;
+        let variance = self.parameter_variance(work) + self.misfit.powi(2) + extended;
         Guess { ln_throughput, sd: variance.sqrt() }
     }
 

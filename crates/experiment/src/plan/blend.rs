@@ -9,7 +9,6 @@ use ioscape_analysis::region;
 use ioscape_model::units::show_bytes;
 use ioscape_model::{
     Border, Curve, Header, Hints, Host, Point, Ranges, Region, RegionUniqueBytes, Role, Workload,
-    named,
 };
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -315,15 +314,6 @@ impl BlendPlan {
         self.allowed(work) == *work
     }
 
-    /// The workloads that have a name, as far as the map reaches them.
-    fn named(&self) -> Vec<Workload> {
-        let access = self.settings.ranges.access;
-        let work = |name| Some(Workload { access, ..named::named(name)? });
-        let mut works: Vec<Workload> = named::names().filter_map(work).collect();
-        works.retain(|work| self.reaches(work));
-        works
-    }
-
     /// All visits of a round, in their order.
     fn round(&self, round: u32, points: &[Point]) -> Vec<Visit> {
         let visit = |role: Role| move |workload: Workload| Visit { workload, role, round };
@@ -335,11 +325,7 @@ impl BlendPlan {
             rest.extend(more.into_iter().map(visit(Role::Family)));
         }
         let start = u64::from(round) * CALIBRATION_PER_ROUND;
-        let named = self.named();
-        // The named ones lie on no graph either: in the first round they stand for some that would.
-        let spared = if round == 0 { named.len() as u64 } else { 0 };
-        let spread_out = start..start + CALIBRATION_PER_ROUND - spared.min(CALIBRATION_PER_ROUND);
-        let filling = self.filling(self.settings.seed, spread_out);
+        let filling = self.filling(self.settings.seed, start..start + CALIBRATION_PER_ROUND);
         let mut filling: Vec<Visit> = filling.into_iter().map(visit(Role::Calibration)).collect();
         let others = first.len() + rest.len() + CALIBRATION_PER_ROUND as usize;
         let share = extras::Share::of(&self.settings.ranges);
@@ -351,7 +337,6 @@ impl BlendPlan {
             }
             first.shuffle(&mut rng);
             rest.append(&mut filling.split_off(first.len().div_ceil(2).min(filling.len())));
-            rest.extend(named.into_iter().map(visit(Role::Named)));
             rest.shuffle(&mut rng);
             // Two steps on the graphs, one between them: a run that ends early predicts, too.
             let mut ordered = Vec::new();
@@ -371,7 +356,7 @@ impl BlendPlan {
         }
         first.append(&mut rest);
         let asked = self.settings.asked.iter().cloned();
-        first.extend(named.into_iter().chain(asked).map(visit(Role::Named)));
+        first.extend(asked.map(visit(Role::Named)));
         for role in [Role::ReadBorder, Role::WriteBorder] {
             first.extend(curve::again(points, role).into_iter().map(visit(role)));
         }
@@ -522,34 +507,22 @@ mod tests {
     }
 
     #[test]
-    fn a_map_visits_what_users_ask_for_by_name_and_what_this_one_was_asked_for() {
+    fn a_map_visits_what_it_was_asked_for_early_and_again_later() {
         let mut plan = plan(2, 64 * GIB, None);
         let asked = Workload { unique_bytes: 300 * MIB, depth: 4, ..Workload::default() };
         plan.settings.asked = vec![asked.clone()];
-        let named_in = |round: u32| {
+        let places = |round: u32| {
             let visits = plan.round(round, &[]).into_iter().enumerate();
             let named = visits.filter(|(_, visit)| visit.role == Role::Named);
             named.map(|(place, visit)| (place, visit.workload)).collect::<Vec<_>>()
         };
-        let first = named_in(0);
-        assert_eq!(first.len(), 13);
-        let place_of_asked = first.iter().find(|(_, work)| *work == asked).unwrap().0;
-        assert!(first.iter().all(|(place, _)| *place >= place_of_asked), "{first:?}");
-        // Later rounds take turns, so that three of them visit each once more.
-        let mut again: Vec<Workload> = (1..=3).flat_map(named_in).map(|(_, work)| work).collect();
-        again.sort_by_key(Workload::literal);
-        again.dedup();
-        assert_eq!(again.len(), 13);
-    }
-
-    #[test]
-    fn a_named_workload_that_the_map_does_not_reach_is_not_visited_as_another() {
-        let plan = plan(2, GIB, None);
-        let named = plan.named();
-        assert!(!named.is_empty() && named.len() < 12);
+        let first = places(0);
         assert!(
-            named.iter().all(|work| named::names().any(|n| named::named(n) == Some(work.clone())))
+            matches!(&first[..], [(place, work)] if *work == asked && *place < 20),
+            "{first:?}"
         );
+        // Later rounds take turns, so that three of them visit it once more.
+        assert_eq!((1..=3).flat_map(places).count(), 1);
     }
 
     /// Which ends of reads, sequence, size and processes.
