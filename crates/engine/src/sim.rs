@@ -10,22 +10,29 @@
 //! | `spec` | the description: a small TOML file |
 //! | `preset` | the descriptions that come with the tool |
 //! | `law` | expected seconds per request, and from them the throughput |
+//! | `machine` | the other kind of device: pages and a queue in place of a law |
 //! | `arrivals` | the queue of an open loop |
 //! | `noise` | how one visit departs from the law |
 //! | `trouble` | failures, credit that runs out, decline |
-//! | `device` | the rig: layout, warm-up, windows, counters, histograms |
+//! | `files` | what is laid out, and the ceiling on what is written |
+//! | `device` | the device with a law as a rig: layout, warm-up, windows, counters, histograms |
+//! | `rig` | one rig for both kinds |
 
 pub mod law;
 pub mod spec;
 
 mod arrivals;
 mod device;
+mod files;
+mod machine;
 mod noise;
 mod preset;
+mod rig;
 mod trouble;
 
-pub use device::SimRig;
 pub use law::{Law, Share};
+pub use machine::spec::{Machine, MachineCache, MachineStorage, Policy};
+pub use rig::SimRig;
 pub use spec::{Cost, Level, Noise, SimHints, SimSpec, SizeRange, SpecRanges};
 pub use trouble::Trouble;
 

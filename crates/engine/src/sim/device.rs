@@ -1,8 +1,7 @@
-//! The simulated device as a rig: simulated time for layout and warm-up, windows of a noisy law,
+//! The device with a known law as a rig: simulated time for layout and warm-up, windows of a noisy law,
 //! counters as a kernel would show them, histograms whose counts are the windows' requests.
 
 use std::io;
-use std::path::PathBuf;
 
 use hdrhistogram::Histogram;
 use ioscape_model::units::MIB;
@@ -11,6 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::arrivals::Queue;
+use super::files::{Files, histogram, stretch_s};
 use super::law::{Law, Share};
 use super::noise::{NoiseStream, lognormal};
 use super::spec::SimSpec;
@@ -20,27 +20,20 @@ use crate::rig::{Finished, Prepared, Rig, Window};
 
 /// Response times are recorded in at most this many different values per class, level and window.
 const DRAWS_MAX: u64 = 24;
-/// Longest response time that is told apart, nanoseconds.
-const RESPONSE_NS_MAX: u64 = 3_600_000_000_000;
 /// `EIO` of Linux.
 const EIO: i32 = 5;
-const ROOM_FACTOR: u64 = 4;
 
 /// A device that exists as a law only.
 #[derive(Clone, Debug)]
-pub struct SimRig {
+pub(super) struct LawRig {
     spec: SimSpec,
     seed: u64,
     now_s: f64,
-    /// Length of each process's file.
-    files_bytes: Vec<u64>,
+    files: Files,
     /// What of them the page cache holds.
     resident_bytes: u64,
     /// What of them is dirty.
     dirty_bytes: f64,
-    written_bytes: u64,
-    /// The most that may be.
-    written_max_bytes: Option<u64>,
     requests: u64,
     response_ns: [Histogram<u64>; 4],
     /// Of the latest open loop.
@@ -61,33 +54,23 @@ struct Running {
     rests: Vec<f64>,
 }
 
-impl SimRig {
+impl LawRig {
     /// A device of this description. The seed and a visit's own seed fix all chance.
-    pub fn new(spec: SimSpec, seed: u64) -> Self {
+    pub(super) fn new(spec: SimSpec, seed: u64) -> Self {
+        let files = Files::new(&spec);
         Self {
             spec,
             seed,
             now_s: 0.0,
-            files_bytes: Vec::new(),
+            files,
             resident_bytes: 0,
             dirty_bytes: 0.0,
-            written_bytes: 0,
-            written_max_bytes: None,
             requests: 0,
             response_ns: std::array::from_fn(|_| histogram()),
             latency_ns: None,
             running: None,
             troubled: Troubled::default(),
         }
-    }
-
-    /// The description.
-    pub fn spec(&self) -> &SimSpec {
-        &self.spec
-    }
-
-    fn path(&self) -> PathBuf {
-        PathBuf::from(format!("sim:{}", self.spec.name))
     }
 
     /// Size of the page cache and the dirty limit; both zero where there is no cache.
@@ -100,8 +83,7 @@ impl SimRig {
     /// Seconds that the storage takes for a stretch in requests of 1 MiB.
     fn storage_s(&self, read: bool, bytes: f64) -> f64 {
         let storage = self.spec.levels.last().expect("a checked device has a level");
-        let request = MIB as f64;
-        storage.cost(read, true).time_s(request) * bytes / request
+        stretch_s(storage.cost(read, true), bytes)
     }
 
     /// As the storage is now.
@@ -113,33 +95,6 @@ impl SimRig {
         self.spec.at_speed(self.troubled.speed(trouble, self.now_s)).law(work)
     }
 
-    fn room_bytes(&self) -> u64 {
-        let largest = self.spec.ranges.unique_bytes.max;
-        self.spec.room_bytes.unwrap_or(largest.saturating_mul(ROOM_FACTOR))
-    }
-
-    /// Makes the files as long as the workload needs; returns the bytes that were added.
-    fn lay_out(&mut self, work: &Workload) -> Result<u64> {
-        let processes = work.process_num as usize;
-        let mut lengths = self.files_bytes.clone();
-        lengths.resize(lengths.len().max(processes), 0);
-        for length in &mut lengths[..processes] {
-            *length = (*length).max(work.share_bytes());
-        }
-        let wanted_bytes: u64 = lengths.iter().sum();
-        if wanted_bytes > self.room_bytes() {
-            let free_bytes = self.room_bytes().saturating_mul(2);
-            return Err(Error::NoRoom { path: self.path(), free_bytes, wanted_bytes });
-        }
-        let added_bytes = wanted_bytes - self.files_bytes.iter().sum::<u64>();
-        if added_bytes > self.may_write_bytes() {
-            return Err(Error::MaxWritten);
-        }
-        self.files_bytes = lengths;
-        self.written_bytes += added_bytes;
-        Ok(added_bytes)
-    }
-
     /// One request failed: the workers stop, as on a real device.
     fn fail(&mut self, work: &Workload) -> Error {
         self.running = None;
@@ -147,7 +102,7 @@ impl SimRig {
             direction: if work.read_frac > 0.0 { "read" } else { "write" },
             offset: 0,
             length: work.size_mean,
-            path: self.path(),
+            path: self.files.path(),
             source: io::Error::from_raw_os_error(EIO),
         }
     }
@@ -225,13 +180,13 @@ impl SimRig {
 
     /// Workers stop in the middle of a window when no more may be written.
     fn stop_at_ceiling(&mut self) -> Result<()> {
-        let Some(most_bytes) = self.written_max_bytes else { return Ok(()) };
+        let Some(most_bytes) = self.files.written_max_bytes else { return Ok(()) };
         let dirty_bytes = self.dirty_bytes as u64;
-        if self.written_bytes + dirty_bytes <= most_bytes {
+        if self.files.written_bytes + dirty_bytes <= most_bytes {
             return Ok(());
         }
-        self.written_bytes = self.written_bytes.min(most_bytes);
-        self.dirty_bytes = dirty_bytes.min(most_bytes - self.written_bytes) as f64;
+        self.files.written_bytes = self.files.written_bytes.min(most_bytes);
+        self.dirty_bytes = dirty_bytes.min(most_bytes - self.files.written_bytes) as f64;
         Err(Error::MaxWritten)
     }
 
@@ -241,7 +196,7 @@ impl SimRig {
         let (read_bytes, write_bytes) = (read_seq + read_rand, write_seq + write_rand);
         let storage = self.spec.levels.len() - 1;
         let flushed_bytes = write_bytes as f64 * law.level_fraction(false, storage);
-        self.written_bytes += flushed_bytes as u64;
+        self.files.written_bytes += flushed_bytes as u64;
         let dirty_max_bytes = match (work.access, work.fsync_every) {
             (Access::Direct, _) => 0.0,
             (Access::Buffered, 0) => dirty_limit_bytes.min(work.unique_bytes) as f64,
@@ -266,20 +221,14 @@ impl SimRig {
     }
 }
 
-impl Rig for SimRig {
+impl Rig for LawRig {
     fn engine(&self) -> &'static str {
         "sim"
     }
 
     fn hints(&self) -> Hints {
-        Hints {
-            read_cache_bytes: self.spec.hints.read_cache_bytes.map(|bytes| bytes as f64),
-            write_cache_bytes: self.spec.hints.write_cache_bytes.map(|bytes| bytes as f64),
-            counters: self.spec.counters,
-            in_memory: self.spec.hints.in_memory,
-            room_bytes: self.room_bytes(),
-            layout_bytes_per_s: Some(MIB as f64 / self.storage_s(false, MIB as f64)),
-        }
+        let layout_bytes_per_s = Some(MIB as f64 / self.storage_s(false, MIB as f64));
+        Hints { layout_bytes_per_s, ..Hints::default() }
     }
 
     fn now_s(&self) -> f64 {
@@ -292,9 +241,9 @@ impl Rig for SimRig {
             return Err(Error::Refused(text.to_owned()));
         }
         let quiesce = self.storage_s(false, self.dirty_bytes);
-        self.written_bytes += self.dirty_bytes as u64;
+        self.files.written_bytes += self.dirty_bytes as u64;
         self.dirty_bytes = 0.0;
-        let added_bytes = self.lay_out(work)?;
+        let added_bytes = self.files.lay_out(work)?;
         let layout = self.storage_s(false, added_bytes as f64);
         // What was written last is what the cache holds after a layout.
         let cache_bytes = match work.access {
@@ -364,7 +313,7 @@ impl Rig for SimRig {
         let sync_s = sync.then(|| self.storage_s(false, self.dirty_bytes));
         if let Some(sync_s) = sync_s {
             self.now_s += sync_s;
-            self.written_bytes += self.dirty_bytes as u64;
+            self.files.written_bytes += self.dirty_bytes as u64;
             self.dirty_bytes = 0.0;
         }
         Ok(Finished {
@@ -378,21 +327,16 @@ impl Rig for SimRig {
     }
 
     fn written_bytes(&self) -> u64 {
-        self.written_bytes
+        self.files.written_bytes
     }
 
     fn limit_written(&mut self, most_bytes: u64) {
-        self.written_max_bytes = Some(most_bytes);
+        self.files.written_max_bytes = Some(most_bytes);
     }
 
     fn may_write_bytes(&self) -> u64 {
-        let coming_bytes = self.written_bytes + self.dirty_bytes as u64;
-        self.written_max_bytes.map_or(u64::MAX, |most| most.saturating_sub(coming_bytes))
+        self.files.may_write_bytes(self.dirty_bytes as u64)
     }
-}
-
-fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, RESPONSE_NS_MAX, 3).expect("the bounds are in order")
 }
 
 /// The share that a number from 0 to 1 falls into.

@@ -71,7 +71,7 @@ impl Law {
 }
 
 impl SimSpec {
-    /// The law for a workload.
+    /// The law for a workload, on a device with levels. A `[machine]` has no law.
     pub fn law(&self, work: &Workload) -> Law {
         let size = work.size_mean as f64;
         let mut shares = Vec::with_capacity(4 * self.levels.len());
@@ -106,7 +106,7 @@ impl SimSpec {
         Law { shares, ops_per_s }
     }
 
-    /// The truth to hold a measurement against: mean throughput in steady state, stalls included.
+    /// On a device with levels, the truth to hold a measurement against: mean throughput in steady state, stalls included.
     pub fn expected_throughput(&self, work: &Workload) -> f64 {
         self.law(work).ops_per_s * work.size_mean as f64 * self.running_fraction()
     }
@@ -194,7 +194,7 @@ impl SimSpec {
     }
 
     fn storage(&self) -> &super::spec::Level {
-        self.levels.last().expect("a checked device has a level")
+        self.levels.last().expect("a law is asked of a device with levels")
     }
 
     /// Requests per second that the processes can copy from and to the page cache. Binds only

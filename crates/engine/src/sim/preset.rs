@@ -14,23 +14,39 @@ const PRESETS: [(&str, &str); 8] = [
     ("solbourne-5e", include_str!("presets/solbourne-5e.toml")),
 ];
 
+/// Without a law that is known.
+const MACHINES: [(&str, &str); 2] = [
+    ("pages-disk", include_str!("presets/pages-disk.toml")),
+    ("pages-flash", include_str!("presets/pages-flash.toml")),
+];
+
 impl SimSpec {
     /// A description that comes with the tool.
     ///
     /// # Errors
     /// When there is none of that name; says which there are.
     pub fn preset(name: &str) -> Result<Self> {
-        let Some((_, text)) = PRESETS.iter().find(|(known, _)| *known == name) else {
+        let Some((_, text)) = PRESETS.iter().chain(&MACHINES).find(|(known, _)| *known == name)
+        else {
             return Err(Error::Sim(format!(
                 "there is no simulated device `{name}`; try one of {}",
-                Self::names().join(", ")
+                Self::all_names().join(", ")
             )));
         };
         Self::from_toml(text)
     }
 
-    /// The names of all presets.
+    /// The names of the presets with a known law.
     pub fn names() -> Vec<&'static str> {
         PRESETS.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// The names of those with a `[machine]`, whose law nobody knows.
+    pub fn machine_names() -> Vec<&'static str> {
+        MACHINES.iter().map(|(name, _)| *name).collect()
+    }
+
+    pub(super) fn all_names() -> Vec<&'static str> {
+        [Self::names(), Self::machine_names()].concat()
     }
 }

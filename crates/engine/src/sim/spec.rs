@@ -5,10 +5,13 @@ use ioscape_model::units::parse_size;
 use ioscape_model::{Range, Ranges};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::machine::spec::{Machine, ROOM_MAX_BYTES};
 use super::trouble::Trouble;
 use crate::error::{Error, Result};
 
-/// A storage hierarchy, its noise and its faults.
+const ROOM_FACTOR: u64 = 4;
+
+/// A storage hierarchy or a machine, its noise and its faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SimSpec {
@@ -45,8 +48,11 @@ pub struct SimSpec {
     /// What goes wrong with it.
     #[serde(default, skip_serializing_if = "Trouble::is_none")]
     pub trouble: Trouble,
+    /// A mechanism in place of the hierarchy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// The hierarchy, fastest level first; the last one is the storage.
-    #[serde(rename = "level")]
+    #[serde(rename = "level", default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<Level>,
 }
 
@@ -189,7 +195,7 @@ impl SimSpec {
             let what = error.message().trim().replace('\n', "; ");
             Error::Sim(format!(
                 "simulated device{line}: {what}; compare with a preset: {}",
-                Self::names().join(", ")
+                Self::all_names().join(", ")
             ))
         })?;
         spec.check()?;
@@ -208,14 +214,41 @@ impl SimSpec {
         Ranges::of_five(range(unique_bytes), range(size_mean), process_num).with_sweeps()
     }
 
+    /// Most data that may be laid out, bytes.
+    pub(super) fn room(&self) -> u64 {
+        let usual = self.ranges.unique_bytes.max.saturating_mul(ROOM_FACTOR);
+        self.room_bytes.unwrap_or(usual)
+    }
+
     /// Whether this device can be.
     ///
     /// # Errors
     /// One line: what is wrong and what would do.
     pub fn check(&self) -> Result<()> {
         let wrong = |what: String| Err(Error::Sim(format!("simulated device: {what}")));
+        match &self.machine {
+            Some(machine) => self.check_machine(machine)?,
+            None => self.check_levels()?,
+        }
+        if let Err(error) = self.ranges().check() {
+            return wrong(format!("ranges.{error}"));
+        }
+        if !(self.sequential_exponent >= 0.0 && self.sequential_exponent.is_finite()) {
+            return wrong("sequential_exponent must be 0 or more; 1 is usual".to_owned());
+        }
+        if self.sync_us.is_some_and(|sync_us| !(sync_us >= 0.0 && sync_us.is_finite())) {
+            return wrong("sync_us must be 0 or more microseconds".to_owned());
+        }
+        self.noise.check()?;
+        self.trouble.check()
+    }
+
+    fn check_levels(&self) -> Result<()> {
+        let wrong = |what: String| Err(Error::Sim(format!("simulated device: {what}")));
         let Some((storage, caches)) = self.levels.split_last() else {
-            return wrong("it has no level; add a [[level]] for the storage".to_owned());
+            return wrong(
+                "it has no level; add a [[level]] for the storage, or a [machine]".to_owned(),
+            );
         };
         if storage.read_bytes.is_some() || storage.write_bytes.is_some() {
             let name = &storage.name;
@@ -234,17 +267,24 @@ impl SimSpec {
         for level in &self.levels {
             level.check()?;
         }
-        if let Err(error) = self.ranges().check() {
-            return wrong(format!("ranges.{error}"));
+        Ok(())
+    }
+
+    fn check_machine(&self, machine: &Machine) -> Result<()> {
+        let wrong = |what: &str| Err(Error::Sim(format!("simulated device: {what}")));
+        if !self.levels.is_empty() {
+            return wrong("it has levels and a [machine]; leave one out");
         }
-        if !(self.sequential_exponent >= 0.0 && self.sequential_exponent.is_finite()) {
-            return wrong("sequential_exponent must be 0 or more; 1 is usual".to_owned());
+        if !self.trouble.is_none() || self.error_after_requests.is_some() {
+            return wrong("a [machine] has no trouble and no error_after_requests; leave them out");
         }
-        if self.sync_us.is_some_and(|sync_us| !(sync_us >= 0.0 && sync_us.is_finite())) {
-            return wrong("sync_us must be 0 or more microseconds".to_owned());
+        if self.noise.stall_every_s > 0.0 {
+            return wrong("a [machine] does not stall; leave stall_every_s out");
         }
-        self.noise.check()?;
-        self.trouble.check()
+        if self.room() > ROOM_MAX_BYTES {
+            return wrong("a [machine] holds 64 GiB at most; lower unique_bytes.max or room_bytes");
+        }
+        machine.check()
     }
 }
 
@@ -331,7 +371,7 @@ impl Quantity {
     }
 }
 
-fn size<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<u64, D::Error> {
+pub(super) fn size<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<u64, D::Error> {
     Quantity::deserialize(from)?.bytes()
 }
 
@@ -345,6 +385,8 @@ fn rate<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error
     Quantity::deserialize(from)?.rate()
 }
 
-fn rate_option<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<f64>, D::Error> {
+pub(super) fn rate_option<'de, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Option<f64>, D::Error> {
     rate(from).map(Some)
 }
