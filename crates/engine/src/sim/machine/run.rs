@@ -406,7 +406,7 @@ impl Run {
         let response_ns = self.now_ns - began_ns;
         self.response_ns[op.class as usize].saturating_record(response_ns);
         if let Some(latency) = &mut self.latency_ns {
-            latency.saturating_record(self.now_ns - op.due_ns);
+            latency.saturating_record(self.now_ns.saturating_sub(op.due_ns));
         }
         let count = &mut self.seen.classes[op.class as usize];
         count.ops += 1;

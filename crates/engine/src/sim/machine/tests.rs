@@ -203,6 +203,18 @@ fn streams_are_read_ahead_and_random_reads_pay_the_seek() {
 }
 
 #[test]
+fn a_scan_that_comes_round_finds_nothing_of_a_cache_half_its_size() {
+    for policy in [Policy::Lru, Policy::TwoLists] {
+        let spec = changed(|machine| machine.cache.policy = policy);
+        let work = workload("unique_bytes=16MiB,size_mean=64k,read_frac=1,seq_frac=1");
+        let mut run = started(&spec, &work, 1);
+        run.pass(1.0, 1.0);
+        assert!(run.seen.asked_pages > 10_000);
+        assert_eq!(run.seen.hit_pages, 0, "{policy:?}");
+    }
+}
+
+#[test]
 fn write_back_slows_reads() {
     let disk = changed(|machine| machine.storage.channels = 1);
     let at = |read: f64| {
