@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ioscape_engine::target::Consent;
-use ioscape_model::Access;
 use ioscape_model::units::{parse_duration_s, parse_fraction, parse_size};
+use ioscape_model::{Access, Method};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 the answer is \"worse\", not within the tolerance or precision asked for, \
@@ -122,9 +122,9 @@ pub(crate) struct RunArgs {
     /// A directory, a block device with --destroy, or sim:NAME for a simulated device [default: the current directory]
     #[arg(value_name = "TARGET")]
     pub(crate) target: Option<PathBuf>,
-    /// How long the run may take, everything included
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration_s)]
-    pub(crate) budget: f64,
+    /// How long the run may take, everything included [default: 10m]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
+    pub(crate) budget: Option<f64>,
     /// How the points are chosen
     #[arg(long, value_enum, default_value_t = MethodArg::Blend)]
     pub(crate) method: MethodArg,
@@ -193,6 +193,17 @@ pub(crate) enum MethodArg {
     Global75,
     /// The grid of Chen and Patterson's Fig. 14: 162 points
     Orthogonal,
+}
+
+impl From<MethodArg> for Method {
+    fn from(method: MethodArg) -> Self {
+        match method {
+            MethodArg::Blend => Self::Blend,
+            MethodArg::Paper => Self::Paper,
+            MethodArg::Global75 => Self::Global75,
+            MethodArg::Orthogonal => Self::Orthogonal,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

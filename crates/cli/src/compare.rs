@@ -15,10 +15,11 @@ use ioscape_report::{ComparedSystem, ComparisonPage, bearing_doubts};
 
 use crate::args::CompareArgs;
 use crate::exit::{Exit, usage};
+use crate::journal;
 use crate::out_file::{self, Existing};
+use crate::output::{self, answer, say};
 use crate::report::WIDTH;
 use crate::workload_arg::{self, Asked};
-use crate::{answer, journal, say};
 
 mod alternated;
 mod live;
@@ -98,7 +99,7 @@ fn show(args: &CompareArgs, page: &ComparisonPage<'_>) -> anyhow::Result<Exit> {
     if args.common.json {
         answer(&serde_json::to_string_pretty(page.document)?)?;
     } else if !args.common.quiet {
-        let color = crate::output::is_colourful();
+        let color = output::is_colourful();
         answer(&ioscape_report::comparison_text(page, WIDTH, color))?;
     }
     Ok(exit_of(page.document))

@@ -8,14 +8,15 @@ use ioscape_analysis::doctor::judge;
 use ioscape_engine::Clock;
 use ioscape_engine::host::checkup;
 use ioscape_engine::target::{self, Consent};
+use ioscape_experiment::bench::machine_warnings;
 use ioscape_model::checkup::{Checkup, Facts};
 use ioscape_model::units::show_bytes;
 use ioscape_model::{Code, Severity, Target, Warning};
 
+use crate::bench;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::output::one_line;
-use crate::{answer, bench};
+use crate::output::{answer, one_line};
 
 /// What can be typed.
 #[derive(Debug, Args)]
@@ -52,7 +53,7 @@ fn examine(
         checkup::of_directory(target::open_directory(path)?, &clock, interrupt.flag())?
     };
     let in_memory = facts.warnings.iter().any(|doubt| doubt.code == Code::MemoryFilesystem);
-    facts.warnings.extend(bench::machine_warnings(&facts.host, in_memory));
+    facts.warnings.extend(machine_warnings(&facts.host, in_memory));
     let checkup = judge(&facts);
     show(args, &facts, &checkup)
 }

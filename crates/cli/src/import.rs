@@ -10,9 +10,10 @@ use ioscape_model::Line;
 use ioscape_model::seal::Chain;
 
 use crate::exit::{Exit, usage};
+use crate::origin::{command_line, tool};
 use crate::out_file::{self, Existing};
-use crate::run::{command_line, tool};
-use crate::{say, text_file};
+use crate::output::say;
+use crate::text_file;
 
 /// More than fio writes for a job of many days.
 const FILE_BYTES_MAX: u64 = 32 << 20;

@@ -14,7 +14,7 @@ use ioscape_model::{Code, Line, Record};
 
 use crate::exit::usage;
 use crate::out_file;
-use crate::say;
+use crate::output::say;
 
 /// `PREFIX-20261120T131618Z`, for what began at 2026-11-20T13:16:18Z.
 pub(crate) fn stamped(prefix: &str, started: &str) -> String {
@@ -118,6 +118,18 @@ impl Journal {
     pub(crate) fn put(&mut self, line: &Line) -> anyhow::Result<()> {
         let written = self.write(line);
         written.with_context(|| format!("cannot write the record {}", self.path.display()))
+    }
+
+    /// The record of a run could not be written to its end.
+    pub(crate) fn unwritten(&self, error: io::Error) -> anyhow::Error {
+        let path = self.path.display();
+        if !self.is_kept() {
+            return anyhow::Error::from(error).context(format!("cannot write the record {path}"));
+        }
+        anyhow::anyhow!(
+            "cannot write the record: {error}; what was written is kept, go on with `ioscape run \
+             --resume {path}` once there is room"
+        )
     }
 }
 

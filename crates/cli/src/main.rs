@@ -14,6 +14,7 @@ mod interrupt;
 mod journal;
 mod manual;
 mod measure;
+mod origin;
 mod out_file;
 mod output;
 mod predict;
@@ -33,7 +34,7 @@ use ioscape_engine::Clock;
 
 use args::{Cli, Command};
 use exit::Exit;
-use output::{answer, say};
+use output::say;
 
 fn main() -> ExitCode {
     let clock = Clock::start();
@@ -74,9 +75,4 @@ fn answered_by_flags(error: &clap::Error) -> anyhow::Result<Exit> {
     }
     output::answer(&output::styled(&error.render(), &std::io::stdout()))?;
     Ok(Exit::Fine)
-}
-
-/// Exit for a run that ended by itself or by a signal.
-fn signal_or(interrupt: &interrupt::Interrupt, otherwise: Exit) -> Exit {
-    interrupt.signal().map_or(otherwise, Exit::Signal)
 }

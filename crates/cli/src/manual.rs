@@ -11,7 +11,7 @@ use clap_mangen::Man;
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::exit::{Exit, usage};
 use crate::out_file::{self, Existing};
-use crate::{output, say};
+use crate::output::{self, say};
 
 /// Prints a manual page, or writes all of them.
 pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {

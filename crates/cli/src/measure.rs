@@ -3,13 +3,12 @@
 mod highest_rate;
 
 use ioscape_analysis::estimate;
-use ioscape_engine::{Clock, EngineKind, Error, Rig, RunId, UringOptions};
-use ioscape_experiment::measure::{Subject, measure as visit};
-use ioscape_model::line::FORMAT_VERSION;
+use ioscape_engine::{Clock, EngineKind, Error, RunId, UringOptions};
+use ioscape_experiment::measure::{Subject, end, measure as visit};
 use ioscape_model::units::{show_bytes, show_rate, show_seconds, three_digits};
 use ioscape_model::{
-    Access, Code, End, EndReason, Estimate, Header, Limits, Line, Map, Method, Point, Range,
-    Ranges, Role, Rules, Severity, Spent, State, Warning, Workload,
+    Access, Code, Estimate, Header, Limits, Line, Method, Origin, Point, Range, Ranges, Role,
+    Rules, Severity, State, Warning, Workload,
 };
 
 use crate::args::{EngineArg, MeasureArgs};
@@ -17,9 +16,10 @@ use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::Journal;
+use crate::origin::origin;
+use crate::output::{answer, say};
 use crate::progress::{Progress, Until};
-use crate::run::{command_line, drawn_seed, now_text, tool};
-use crate::{answer, out_file, say, workload_arg};
+use crate::{out_file, workload_arg};
 
 /// What counts as most requests.
 const CACHED: f64 = 0.5;
@@ -51,14 +51,14 @@ fn open(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Opened> {
     let run = RunId::random()?;
-    let seed = args.common.seed.unwrap_or_else(drawn_seed);
+    let origin = origin(&run, args.common.seed);
     let engine = engine(args)?;
     let request = Request {
         target: &args.target,
         run: &run,
         engine,
         verify: args.verify,
-        seed,
+        seed: origin.seed,
         common: &args.common,
         device: Some(&args.device),
         earnest: Earnest::Measure { probe_max_bytes: 0 },
@@ -70,7 +70,7 @@ fn open(
     }
     let bench = bench::open(&request)?;
     let mut journal = args.out.as_deref().map(|out| Journal::create(out, "--out")).transpose()?;
-    let header = header(args, &bench, &run, seed, work);
+    let header = header(args, &bench, origin, work);
     write(&mut journal, &Line::Header(header.clone()))?;
     for warning in &bench.warnings {
         write(&mut journal, &Line::Warning(warning.clone()))?;
@@ -96,14 +96,14 @@ fn measure_workload(
     let is_file = bench.sim_ranges.is_none()
         && !bench.rig.hints().in_memory
         && args.engine != EngineArg::Null;
-    let end = end(&points, failure.as_ref(), &*bench.rig);
+    let end = end(Error::ending(failure.as_ref()), &points, &*bench.rig);
     drop(bench); // test files and limits go before anything is said
     let (estimates, _) = estimate::pool(&points, 1);
     if let Some(note) = estimates.first().filter(|_| is_file).and_then(state_of_cache) {
         write(&mut journal, &Line::Warning(note.clone()))?;
         warnings.push(note);
     }
-    for line in pooled(&points, elapsed_s, failure.is_some()) {
+    for line in estimate::lines(&points, elapsed_s, failure.is_some(), vec![]) {
         write(&mut journal, &line)?;
     }
     write(&mut journal, &Line::End(end))?;
@@ -135,17 +135,6 @@ fn state_of_cache(estimate: &Estimate) -> Option<Warning> {
     Some(Warning::new(Code::CacheState, text, remedy).with_severity(Severity::Note))
 }
 
-/// The estimates of these visits, and the map that closes them; nothing where there are none.
-pub(crate) fn pooled(points: &[Point], elapsed_s: f64, provisional: bool) -> Vec<Line> {
-    let (estimates, repeatability) = estimate::pool(points, 1);
-    let mut lines: Vec<Line> = estimates.into_iter().map(Line::Estimate).collect();
-    if !lines.is_empty() {
-        let map = Map { revision: 1, provisional, repeatability, elapsed_s, log: vec![] };
-        lines.push(Line::Map(map));
-    }
-    lines
-}
-
 /// What was asked for: to ask for something of io_uring is to ask for io_uring.
 fn engine(args: &MeasureArgs) -> anyhow::Result<EngineKind> {
     let options = UringOptions { polled: args.polled, kernel_submission: args.kernel_submission };
@@ -156,25 +145,6 @@ fn engine(args: &MeasureArgs) -> anyhow::Result<EngineKind> {
         EngineArg::Psync if is_usual => Ok(EngineKind::Psync),
         EngineArg::Null if is_usual => Ok(EngineKind::Null),
         _ => Err(usage("--polled and --kernel-submission are for --engine uring")),
-    }
-}
-
-fn end(points: &[Point], failure: Option<&Error>, rig: &dyn Rig) -> End {
-    let read = |point: &Point| point.classes.read_seq.bytes + point.classes.read_rand.bytes;
-    End {
-        reason: match failure {
-            None => EndReason::Complete,
-            Some(Error::Interrupted) => EndReason::Interrupted,
-            Some(_) => EndReason::Failed,
-        },
-        points: points.len() as u64,
-        elapsed_s: rig.now_s(),
-        spent_s: points.iter().fold(Spent::default(), |sum, point| sum.plus(&point.spent_s)),
-        read_bytes: points.iter().map(read).sum(),
-        written_bytes: rig.written_bytes(),
-        device_written_bytes: rig.device_written_bytes(),
-        forecast: None,
-        dropped: vec![],
     }
 }
 
@@ -240,33 +210,19 @@ fn nothing_done(point: &Point) -> anyhow::Error {
     anyhow::anyhow!("no request was completed in {measured} of measuring; {remedy}")
 }
 
-fn header(args: &MeasureArgs, bench: &Bench, run: &RunId, seed: u64, work: &Workload) -> Header {
-    let one = |value: u64| Range { min: value, max: value };
+fn header(args: &MeasureArgs, bench: &Bench, origin: Origin, work: &Workload) -> Header {
+    let one = |value: u32| Range { min: u64::from(value), max: u64::from(value) };
     let precision = args.precision.unwrap_or(Rules::thorough().precision);
     Header {
-        format_version: FORMAT_VERSION,
-        tool: tool(),
-        run_id: run.as_str().to_owned(),
-        command_line: command_line(),
-        seed,
-        start_time: now_text(),
-        host: bench.host.clone(),
-        target: bench.target.clone(),
-        method: Method::Measure,
         rules: Rules { precision, ..Rules::thorough() },
         ranges: Ranges {
-            unique_bytes: one(work.unique_bytes),
-            size_mean: one(work.size_mean),
-            process_num: one(u64::from(work.process_num)),
-            depth: one(u64::from(work.depth)),
-            fsync_every: one(u64::from(work.fsync_every)),
-            access: work.access,
+            depth: one(work.depth),
+            fsync_every: one(work.fsync_every),
+            ..Ranges::spanning([work].into_iter())
         },
-        budget_s: 0.0,
         limits: Limits { precision: args.precision, ..Limits::default() },
         hints: bench.rig.hints(),
-        asked: vec![],
-        forecast: None,
+        ..Header::new(origin, Method::Measure, bench.host.clone(), bench.target.clone())
     }
 }
 

@@ -9,9 +9,10 @@ use ioscape_model::{Prediction, Predictions};
 
 use crate::args::PredictArgs;
 use crate::exit::{Exit, usage};
+use crate::journal;
 use crate::out_file::{self, Existing};
+use crate::output::answer;
 use crate::workload_arg::{self, Asked};
-use crate::{answer, journal};
 
 /// Predicts and prints.
 pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {

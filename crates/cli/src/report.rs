@@ -12,7 +12,8 @@ use ioscape_report::{Answers, PagePredictor, ReportPage, ValidationPage, page_ma
 use crate::args::{FormatArg, ReportArgs};
 use crate::exit::{Exit, usage};
 use crate::out_file::{self, Existing};
-use crate::{answer, compare, journal, say, validate};
+use crate::output::{answer, say};
+use crate::{compare, journal, validate};
 
 /// How every page begins, how its title ends, and within which part of it that stands.
 const PAGE_BEGIN: &str = "<!doctype html>";

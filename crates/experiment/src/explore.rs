@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ioscape_analysis::predict::Predictor;
 use ioscape_engine::{Error, Rig};
 use ioscape_model::{
-    Code, End, EndReason, Header, Line, Point, Role, Rules, Severity, Spent, Warning, Workload,
+    Code, End, EndReason, Header, Line, Point, Role, Rules, Severity, Warning, Workload,
 };
 use ioscape_stats::quantile;
 
@@ -113,7 +113,7 @@ pub struct Outcome {
 /// A record could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the record: {0}")]
-pub struct JournalError(#[from] std::io::Error);
+pub struct JournalError(#[from] pub std::io::Error);
 
 /// Why and, where it failed, on what a run ended.
 type Ending = (EndReason, Option<String>);
@@ -403,18 +403,11 @@ fn map_is_due(run: &Run<'_>, progress: &Progress, end_s: f64) -> bool {
 }
 
 fn end_line(run: &Run<'_>, progress: &Progress, reason: EndReason) -> End {
-    let spent_s = progress.points.iter().fold(Spent::default(), |sum, p| sum.plus(&p.spent_s));
-    let read = |point: &Point| point.classes.read_seq.bytes + point.classes.read_rand.bytes;
     End {
-        reason,
-        points: progress.points.len() as u64,
-        elapsed_s: progress.elapsed_s(run.rig),
-        spent_s,
-        read_bytes: progress.points.iter().map(read).sum(),
         written_bytes: progress.written_bytes(run.rig),
         device_written_bytes: progress.device_written_bytes(run.rig),
         forecast: run.header.forecast,
-        dropped: vec![],
+        ..End::after(reason, &progress.points, progress.elapsed_s(run.rig))
     }
 }
 

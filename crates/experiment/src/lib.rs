@@ -2,6 +2,8 @@
 //! budget, goes on after an interruption.
 
 pub mod alternate;
+pub mod bench;
+pub mod exploration;
 pub mod explore;
 pub mod forecast;
 pub mod highest_rate;
@@ -11,5 +13,7 @@ mod publish;
 pub mod validate;
 mod written;
 
+pub use bench::Bench;
+pub use exploration::{Exploration, Settings, Watch};
 pub use measure::{Event, Subject, measure};
 pub use plan::{Landscape, Plan, Seen, Visit};

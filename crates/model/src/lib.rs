@@ -39,7 +39,7 @@ pub use answer::{
 pub use host::{Host, Target};
 pub use line::{
     Border, BorderUniqueBytes, Curve, Dropped, End, EndReason, Estimate, Finding, Header, Line,
-    Map, Method, ModelLine, Region, RegionUniqueBytes, Tool, Want,
+    Map, Method, ModelLine, Origin, Region, RegionUniqueBytes, Tool, Want,
 };
 pub use point::{
     ClassTotals, Classes, Failed, Failure, Interval, Point, RequestClass, ResponseTime, Role, Spent,

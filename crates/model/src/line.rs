@@ -96,6 +96,28 @@ pub enum Method {
     Compare,
 }
 
+impl Method {
+    /// Whether it explores: its record holds a map, and can be gone on with.
+    pub fn is_map(self) -> bool {
+        matches!(self, Self::Blend | Self::Paper | Self::Global75 | Self::Orthogonal)
+    }
+}
+
+/// How a record came to be made, whatever it measures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Origin {
+    /// The program.
+    pub tool: Tool,
+    /// What was typed.
+    pub command_line: Vec<String>,
+    /// Wall-clock time at the start, UTC.
+    pub start_time: String,
+    /// Names the run in file names and groups.
+    pub run_id: String,
+    /// Where all chance comes from.
+    pub seed: u64,
+}
+
 /// The first line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
@@ -134,6 +156,31 @@ pub struct Header {
     pub asked: Vec<Workload>,
     /// What the forecast said: see `Forecast`.
     pub forecast: Option<Forecast>,
+}
+
+impl Header {
+    /// A header with brief rules, the usual ranges of the machine, and neither budget nor limits,
+    /// hints or forecast.
+    pub fn new(origin: Origin, method: Method, host: Host, target: Target) -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            tool: origin.tool,
+            run_id: origin.run_id,
+            command_line: origin.command_line,
+            seed: origin.seed,
+            start_time: origin.start_time,
+            ranges: Ranges::usual(host.cpus),
+            host,
+            target,
+            method,
+            rules: Rules::brief(),
+            budget_s: 0.0,
+            limits: Limits::default(),
+            hints: Hints::default(),
+            asked: vec![],
+            forecast: None,
+        }
+    }
 }
 
 /// What a run is expected to cost.
@@ -362,6 +409,24 @@ pub struct End {
     /// Workloads that were asked for and dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<Dropped>,
+}
+
+impl End {
+    /// The end of a record of these points, which wrote what their requests did and no layout.
+    pub fn after(reason: EndReason, points: &[Point], elapsed_s: f64) -> Self {
+        let bytes = |bytes: fn(&Point) -> u64| points.iter().map(bytes).sum();
+        Self {
+            reason,
+            points: points.len() as u64,
+            elapsed_s,
+            spent_s: points.iter().fold(Spent::default(), |sum, point| sum.plus(&point.spent_s)),
+            read_bytes: bytes(|p| p.classes.read_seq.bytes + p.classes.read_rand.bytes),
+            written_bytes: bytes(|p| p.classes.write_seq.bytes + p.classes.write_rand.bytes),
+            device_written_bytes: None,
+            forecast: None,
+            dropped: vec![],
+        }
+    }
 }
 
 /// A workload that was asked for and dropped.
