@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ioscape_engine::target::Consent;
 use ioscape_model::units::{parse_duration_s, parse_fraction, parse_size};
+use ioscape_model::workload::KEYS;
 use ioscape_model::{Access, Method};
 
 const EXIT_CODES: &str = "\
@@ -260,54 +261,34 @@ pub(crate) enum EngineArg {
 }
 
 /// The keys of a workload, as flags; each overrides what -w says.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Workload keys")]
+#[derive(Debug, Default)]
 pub(crate) struct WorkloadArgs {
-    /// Data touched, all processes together
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) unique_bytes: Option<String>,
-    /// Mean request size
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) size_mean: Option<String>,
-    /// Law of request sizes: normal, fixed, exponential
-    #[arg(long, value_name = "LAW")]
-    pub(crate) size_dist: Option<String>,
-    /// Probability that a request is a read
-    #[arg(long, value_name = "FRACTION")]
-    pub(crate) read_frac: Option<String>,
-    /// Probability that a request starts where the previous one ended
-    #[arg(long, value_name = "FRACTION")]
-    pub(crate) seq_frac: Option<String>,
-    /// What a sequential request follows: any, direction
-    #[arg(long, value_name = "SCOPE")]
-    pub(crate) seq_scope: Option<String>,
-    /// Workers
-    #[arg(long, value_name = "N")]
-    pub(crate) process_num: Option<String>,
-    /// Where their shares lie: private, shared
-    #[arg(long, value_name = "LAYOUT")]
-    pub(crate) layout: Option<String>,
-    /// Offsets and sizes are multiples of it
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) align: Option<String>,
-    /// What is cached at the start: warm, cold
-    #[arg(long, value_name = "STATE")]
-    pub(crate) state: Option<String>,
-    /// Requests in flight per process
-    #[arg(long, value_name = "N")]
-    pub(crate) depth: Option<String>,
-    /// Through the page cache or past it: buffered, direct
-    #[arg(long, value_name = "ACCESS")]
-    pub(crate) access: Option<String>,
-    /// Writes between two fdatasyncs; 0 is never
-    #[arg(long, value_name = "N")]
-    pub(crate) fsync_every: Option<String>,
-    /// Requests per second whatever became of earlier ones: an open loop; 0 is a closed one
-    #[arg(long, value_name = "RATE")]
-    pub(crate) rate: Option<String>,
-    /// When the requests of an open loop begin: fixed (at equal distances), poisson
-    #[arg(long, value_name = "ARRIVALS")]
-    pub(crate) arrivals: Option<String>,
+    given: Vec<(&'static str, String)>,
+}
+
+impl clap::Args for WorkloadArgs {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.args(KEYS.iter().map(|key| {
+            let arg = clap::Arg::new(key.name).long(key.flag).value_name(key.value);
+            arg.help(key.help).help_heading("Workload keys")
+        }))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl clap::FromArgMatches for WorkloadArgs {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        let given = |name| Some((name, matches.get_one::<String>(name)?.clone()));
+        Ok(Self { given: KEYS.iter().filter_map(|key| given(key.name)).collect() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 #[derive(Debug, Args)]
@@ -459,25 +440,7 @@ impl WorkloadArgs {
 
     /// The keys that were given.
     pub(crate) fn pairs(&self) -> Vec<(&'static str, &str)> {
-        let all = [
-            ("unique_bytes", &self.unique_bytes),
-            ("size_mean", &self.size_mean),
-            ("size_dist", &self.size_dist),
-            ("read_frac", &self.read_frac),
-            ("seq_frac", &self.seq_frac),
-            ("seq_scope", &self.seq_scope),
-            ("process_num", &self.process_num),
-            ("layout", &self.layout),
-            ("align", &self.align),
-            ("state", &self.state),
-            ("depth", &self.depth),
-            ("access", &self.access),
-            ("fsync_every", &self.fsync_every),
-            ("rate", &self.rate),
-            ("arrivals", &self.arrivals),
-        ];
-        let given = all.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
-        given.collect()
+        self.given.iter().map(|(key, value)| (*key, value.as_str())).collect()
     }
 }
 
@@ -514,20 +477,10 @@ mod tests {
         };
         let live = ["budget", "dirty_limit", "memory_limit", "pin", "record", "seed"];
         assert_eq!(under("compare", LIVE), live);
-        let mut keys = ioscape_model::workload::KEYS.map(str::to_owned);
+        let mut keys = KEYS.map(|key| key.name.to_owned());
         keys.sort();
         for command in ["measure", "predict", "compare", "export"] {
             assert_eq!(under(command, "Workload keys"), keys, "{command}");
-        }
-    }
-
-    #[test]
-    fn every_key_of_a_workload_is_a_flag() {
-        let command = Cli::command();
-        let measure = command.find_subcommand("measure").unwrap();
-        for key in ioscape_model::workload::KEYS {
-            let flag = key.replace('_', "-");
-            assert!(measure.get_arguments().any(|a| a.get_long() == Some(&flag)), "{flag}");
         }
     }
 }

@@ -11,7 +11,7 @@ use ioscape_engine::target::{self, Consent};
 use ioscape_experiment::bench::machine_warnings;
 use ioscape_model::checkup::{Checkup, Facts};
 use ioscape_model::units::show_bytes;
-use ioscape_model::{Code, Severity, Target, Warning};
+use ioscape_model::{Severity, Target, TargetKind, Warning};
 
 use crate::bench;
 use crate::exit::Exit;
@@ -52,8 +52,7 @@ fn examine(
     } else {
         checkup::of_directory(target::open_directory(path)?, &clock, interrupt.flag())?
     };
-    let in_memory = facts.warnings.iter().any(|doubt| doubt.code == Code::MemoryFilesystem);
-    facts.warnings.extend(machine_warnings(&facts.host, in_memory));
+    facts.warnings.extend(machine_warnings(&facts.host, facts.target.is_in_memory()));
     let checkup = judge(&facts);
     show(args, &facts, &checkup)
 }
@@ -61,7 +60,7 @@ fn examine(
 /// Nothing of this machine touches a simulated device.
 fn simulated(target: &Path) -> Facts {
     let path = target.display().to_string();
-    let target = Target { path, kind: "sim".to_owned(), ..Target::default() };
+    let target = Target { path, kind: TargetKind::Sim, ..Target::default() };
     Facts { target, ..Facts::default() }
 }
 
@@ -130,9 +129,11 @@ fn headline(facts: &Facts) -> String {
         format!(" on {device}{}", model.map_or(String::new(), |model| format!(" ({model})")))
     });
     let (path, free_bytes) = (one_line(&target.path), show_bytes(target.free_bytes as f64));
-    match target.kind.as_str() {
-        "directory" => format!("{path}: {}{device}, {free_bytes} free", target.filesystem),
-        "block_device" => format!("{path}: a block device{device}, {free_bytes}"),
+    match target.kind {
+        TargetKind::Directory => {
+            format!("{path}: {}{device}, {free_bytes} free", target.filesystem)
+        }
+        TargetKind::BlockDevice => format!("{path}: a block device{device}, {free_bytes}"),
         _ => format!("{path}: a simulated device, the same on every machine"),
     }
 }

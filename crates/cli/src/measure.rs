@@ -93,7 +93,7 @@ fn measure_workload(
     let (points, failure) = visits.make(&mut bench, &mut journal)?;
     let mut warnings = bench.warnings.clone();
     let elapsed_s = bench.rig.now_s();
-    let is_file = bench.sim_ranges.is_none()
+    let is_file = !bench.target.is_simulated()
         && !bench.rig.hints().in_memory
         && args.engine != EngineArg::Null;
     let end = end(Error::ending(failure.as_ref()), &points, &*bench.rig);

@@ -112,11 +112,10 @@ fn from_text(text: &str, flags: &WorkloadArgs) -> anyhow::Result<Asked> {
             named::names().chain(named::neighbours()).collect::<Vec<_>>().join(", ")
         ))
     })?;
-    let literal = work.literal();
-    let pairs = literal.split(',').filter_map(|pair| pair.split_once('='));
-    let pairs: Vec<(String, String)> =
-        pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    asked(Some(text.to_owned()), &pairs, flags).map_err(usage)
+    let over = flags.pairs();
+    let says_access = over.iter().any(|(key, _)| *key == "access");
+    let work = work.with_pairs(over).map_err(|error| usage(error.to_string()))?;
+    Ok(Asked { name: text.to_owned(), work, says_access })
 }
 
 /// `key = value` lines are one workload; tables of them are one each.

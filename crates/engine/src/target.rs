@@ -56,7 +56,6 @@ const PSEUDO: &[&str] = &[
     "sysfs",
     "tracefs",
 ];
-const MEMORY: &[&str] = &["tmpfs", "ramfs"];
 /// A write goes to a new place; some compress.
 const COPY_ON_WRITE: &[&str] = &["btrfs", "zfs", "bcachefs", "nilfs2"];
 /// Another filesystem, another machine or a process of its own lies between: the page cache and
@@ -184,7 +183,7 @@ impl Directory {
 
     /// Whether files here live in memory.
     pub fn is_memory(&self) -> bool {
-        MEMORY.contains(&self.filesystem())
+        ioscape_model::host::is_in_memory(self.filesystem())
     }
 
     /// Whether a write goes to a new place.

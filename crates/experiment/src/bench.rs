@@ -12,7 +12,7 @@ use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_engine::target::{self, Consent, Directory, Ground};
 use ioscape_engine::{Clock, EngineKind, Error, FileRig, Placement, Rig, files, harness, host};
 use ioscape_model::units::{show_bytes, three_digits};
-use ioscape_model::{Code, Host, Ranges, Severity, Target, Warning};
+use ioscape_model::{Code, Host, Ranges, Severity, Target, TargetKind, Warning};
 
 /// Dirty limits above this share of the memory limit let writers run into reclaim.
 const DIRTY_OF_MEMORY_MAX: f64 = 0.6;
@@ -148,7 +148,7 @@ impl Bench {
     pub fn simulated(name: &str, spec: SimSpec, seed: u64) -> Self {
         let target = Target {
             path: name.to_owned(),
-            kind: "sim".to_owned(),
+            kind: TargetKind::Sim,
             filesystem: "simulated".to_owned(),
             sim: Some(spec.to_toml()),
             ..Target::default()

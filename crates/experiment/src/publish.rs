@@ -4,7 +4,9 @@ use ioscape_analysis::estimate;
 use ioscape_analysis::finding::{self, Evidence};
 use ioscape_analysis::predict::Predictor;
 use ioscape_model::units::{MIB, show_bytes};
-use ioscape_model::{Code, Curve, Finding, Line, Map, Method, ModelLine, Point, Severity, Warning};
+use ioscape_model::{
+    Code, Curve, Finding, FindingCode, FoundBy, Line, Map, ModelLine, Point, Severity, Warning,
+};
 use ioscape_stats::median;
 
 use crate::explore::{self, Event, JournalError, Progress, Run};
@@ -83,7 +85,7 @@ fn model_finding(predictor: &Predictor, lines: &[ModelLine], revision: u32) -> O
     let parameters = lines.first().map(|line| line.parameters.iter());
     let figures = parameters.into_iter().flatten().map(|(name, p)| (name.clone(), p.value));
     (!sentences.is_empty()).then(|| Finding {
-        code: "model".to_owned(),
+        code: FindingCode::Model,
         text: sentences.join(" "),
         figures: figures.collect(),
         revision,
@@ -111,13 +113,12 @@ pub(crate) fn is_precise(predictor: &Predictor, run: &Run<'_>, points: &[Point])
 pub(crate) fn closing_warnings(run: &Run<'_>, progress: &Progress) -> Vec<Warning> {
     let landscape = run.plan.landscape(&progress.points);
     let counters = run.header.hints.counters;
-    let read_border = landscape
-        .borders
-        .iter()
-        .any(|border| border.curve != Curve::Write && (!counters || border.found_by != "timing"));
+    let read_border = landscape.borders.iter().any(|border| {
+        border.curve != Curve::Write && (!counters || border.found_by != FoundBy::Timing)
+    });
     let mut warnings = Vec::new();
     // What a map does not reach its validation has from it.
-    let is_map = run.header.method != Method::Validate;
+    let is_map = run.header.method.is_map();
     if is_map && !read_border && !progress.points.is_empty() {
         warnings.extend(border_not_reached(run, &progress.points));
     }

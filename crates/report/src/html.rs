@@ -8,7 +8,7 @@ use askama::Template;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use ioscape_model::{Finding, Record, Severity};
+use ioscape_model::{Finding, Record, Severity, word};
 use serde::Serialize;
 
 use crate::answers::Answers;
@@ -76,7 +76,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
         plot_licenses: PLOT_LICENSES,
         path: &record.header.target.path,
         storage: facts::storage(&record.header),
-        method: facts::method_name(record.header.method),
+        method: word(record.header.method),
         facts: facts::first_facts(&record.header),
         gaps: doubts::gaps(record, &samples),
         findings: sayings::overall(record),
@@ -124,7 +124,7 @@ struct Page<'a> {
     jobs: String,
     path: &'a str,
     storage: String,
-    method: &'static str,
+    method: String,
     facts: Vec<Fact>,
     gaps: Vec<String>,
     landscape: Figure,
@@ -214,7 +214,10 @@ fn region_sections(
             name: region.name.clone(),
             extent: crate::chart::stretch(region.unique_bytes.from, region.unique_bytes.to),
             focal: focal_words(region),
-            findings: sayings::in_region(record, region),
+            findings: sayings::in_region(record, region)
+                .into_iter()
+                .map(|(_, said)| said)
+                .collect(),
             steps: family.steps(),
             figures: small(family.charts(index, answers, &record.header.ranges)),
         }

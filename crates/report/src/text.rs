@@ -15,7 +15,7 @@ pub use validation::validation_text;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{Header, Record, Severity};
+use ioscape_model::{Header, Record, Severity, word};
 
 use crate::chart::Ink;
 use crate::course;
@@ -134,7 +134,7 @@ fn origin(header: &Header) -> Vec<String> {
         host.virtualisation.clone(),
     ];
     let known: Vec<String> = parts.into_iter().flatten().collect();
-    let machine = (header.target.sim.is_none() && !known.is_empty()).then(|| known.join(", "));
+    let machine = (!header.target.is_simulated() && !known.is_empty()).then(|| known.join(", "));
     let tool = &header.tool;
     let run =
         format!("{} {}, {}, seed {}", tool.name, tool.version, header.start_time, header.seed);
@@ -156,7 +156,7 @@ fn picture(page: &mut Page, record: &Record, samples: &Samples<'_>) {
             "{name}: falls from {}, capacity {}, found by {}",
             figures::size(border.unique_bytes.onset),
             figures::bytes(&landscape::capacity(border)),
-            border.found_by,
+            word(border.found_by),
         );
         page.wrapped("  ", &text, Style::Plain);
     }

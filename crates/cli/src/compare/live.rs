@@ -172,7 +172,7 @@ fn open(
         verify: false,
     };
     let mut benches = [bench::open(&request(0))?, bench::open(&request(1))?];
-    for bench in benches.iter_mut().filter(|bench| bench.sim_ranges.is_none()) {
+    for bench in benches.iter_mut().filter(|bench| !bench.target.is_simulated()) {
         bench.host.memory_limit_set_bytes = full.memory_limit;
         bench.host.dirty_limit_set_bytes = full.dirty_limit;
     }
@@ -182,7 +182,7 @@ fn open(
 /// Most bytes that may be laid out on each side: where both are on one filesystem, each has half.
 fn room_bytes(benches: &[Bench; 2]) -> [u64; 2] {
     let filesystem = |bench: &Bench| {
-        let is_real = bench.sim_ranges.is_none();
+        let is_real = !bench.target.is_simulated();
         is_real.then(|| std::fs::metadata(&bench.target.path).ok()).flatten().map(|of| of.dev())
     };
     let [one, other] = [filesystem(&benches[0]), filesystem(&benches[1])];
@@ -287,7 +287,7 @@ impl Session<'_> {
     ) -> anyhow::Result<Outcome> {
         let mut progress = Progress::new(Until::Seconds(self.budget_s), self.args.common.quiet);
         let sides = benches.each_mut().map(|bench| Side {
-            time: if bench.sim_ranges.is_some() { Time::Simulated } else { Time::Real },
+            time: if bench.target.is_simulated() { Time::Simulated } else { Time::Real },
             rig: &mut *bench.rig,
         });
         let outcome = alternate(Alternation {

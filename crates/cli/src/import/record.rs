@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use ioscape_analysis::estimate;
 use ioscape_model::{
     Code, End, EndReason, Header, Host, Line, Method, Origin, Point, Ranges, Rules, Severity,
-    Spent, Target, Tool, Warning,
+    Spent, Target, TargetKind, Tool, Warning,
 };
 
 use super::fio::{Measured, Results};
@@ -79,7 +79,7 @@ fn target(all: &[Results]) -> Target {
     };
     Target {
         path: only(places).unwrap_or_else(|| UNKNOWN.to_owned()),
-        kind: "imported".to_owned(),
+        kind: TargetKind::Imported,
         device: only(devices),
         ..Target::default()
     }

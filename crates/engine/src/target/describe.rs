@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use ioscape_model::Target;
+use ioscape_model::{Target, TargetKind};
 
 use super::uses::Number;
 use super::{Directory, mounts::Mount, open_directory};
@@ -25,7 +25,7 @@ pub(super) fn of_directory(directory: &Directory) -> Target {
         .map_or(0, |space| space.f_blocks.saturating_mul(space.f_frsize));
     let mut target = Target {
         path: directory.path().display().to_string(),
-        kind: "directory".to_owned(),
+        kind: TargetKind::Directory,
         filesystem: mount.filesystem.clone(),
         mount_options: merge_options(&mount.mount_options, &mount.super_options),
         source: public_source(&mount.filesystem, &mount.source),
@@ -43,7 +43,7 @@ pub(super) fn of_directory(directory: &Directory) -> Target {
 pub(super) fn of_device(path: &Path, number: Number, length_bytes: u64) -> Target {
     let mut target = Target {
         path: path.display().to_string(),
-        kind: "block_device".to_owned(),
+        kind: TargetKind::BlockDevice,
         filesystem: "none".to_owned(),
         source: path.display().to_string(),
         size_bytes: length_bytes,

@@ -2,11 +2,11 @@
 //! lists them; a test holds the two together.
 
 use ioscape_model::{
-    ClassTotals, Estimate, Interval, Point, Record, ResponseTime, Warning, Workload,
+    ClassTotals, Estimate, Interval, Point, Record, ResponseTime, Warning, Workload, word,
 };
 
+use super::region;
 use super::table::{Builder, Table};
-use super::{region, word};
 
 /// One row per workload, pooled over its visits: intervals are 95 % from the variance between
 /// visits.

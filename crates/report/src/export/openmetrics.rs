@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use ioscape_model::{Border, Estimate, Record, Region, Severity};
+use ioscape_model::{Border, Estimate, Record, Region, Severity, word};
 
-use super::{region, word};
+use super::region;
 
 /// The estimates and what the map says, as gauges.
 pub fn openmetrics(record: &Record) -> String {
