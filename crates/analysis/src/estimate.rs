@@ -4,6 +4,7 @@
 //! Workloads that write repeat less well than those that only read, so the two are pooled apart
 //! where there are enough visits of each. Canaries watch the machine and are left out.
 
+use ioscape_model::line::SPREAD_ASSUMED;
 use ioscape_model::{
     Code, Estimate, Interval, Line, Map, Point, ResponseTime, Role, Severity, Warning, Workload,
 };
@@ -11,6 +12,8 @@ use ioscape_stats::{Mean, Spread, Visit, t_two_sided};
 
 /// Confidence of the intervals, within visits and between them.
 const CONFIDENCE: f64 = 0.95;
+/// What is assumed is what is said to be.
+const _: () = assert!(SPREAD_ASSUMED.to_bits() == ioscape_stats::pool::USUAL_SD.to_bits());
 /// Repeated visits of readers, and of writers, from which on each have a pool of their own.
 const STRATUM_REPEATS_MIN: usize = 30;
 /// Two visits this many pooled standard deviations apart do not measure the same thing ...

@@ -18,7 +18,7 @@ use crate::exit::{Exit, usage};
 use crate::journal;
 use crate::out_file::{self, Existing};
 use crate::output::{self, answer, say};
-use crate::report::WIDTH;
+use crate::page_file::WIDTH;
 use crate::workload_arg::{self, Asked};
 
 mod alternated;

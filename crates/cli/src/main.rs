@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod clean;
+mod command;
 mod compare;
 mod doctor;
 mod exit;
@@ -17,6 +18,7 @@ mod measure;
 mod origin;
 mod out_file;
 mod output;
+mod page_file;
 mod predict;
 mod progress;
 mod report;
@@ -32,7 +34,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use ioscape_engine::Clock;
 
-use args::{Cli, Command};
+use command::{Cli, Command};
 use exit::Exit;
 use output::say;
 

@@ -8,7 +8,8 @@ use anyhow::Context;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
-use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::args::{CompletionsArgs, ManArgs};
+use crate::command::Cli;
 use crate::exit::{Exit, usage};
 use crate::out_file::{self, Existing};
 use crate::output::{self, say};

@@ -5,7 +5,7 @@ mod highest_rate;
 use ioscape_analysis::estimate;
 use ioscape_engine::{Clock, EngineKind, Error, RunId, UringOptions};
 use ioscape_experiment::measure::{Subject, end, measure as visit};
-use ioscape_model::units::{show_bytes, show_rate, show_seconds, three_digits};
+use ioscape_model::units::show_seconds;
 use ioscape_model::{
     Access, Code, Estimate, Header, Limits, Line, Method, Origin, Point, Range, Ranges, Role,
     Rules, Severity, State, Warning, Workload,
@@ -111,7 +111,11 @@ fn measure_workload(
         // A visit may have said the same.
         warnings.retain(|warning| !estimate.warnings.contains(warning));
         estimate.warnings.extend(warnings);
-        print(args, &estimate, &points)?;
+        answer(&if args.common.json {
+            serde_json::to_string_pretty(&estimate)?
+        } else {
+            ioscape_report::estimate_text(&estimate, &points)
+        })?;
         if failure.is_none() {
             return Ok(verdict(args, &estimate));
         }
@@ -247,61 +251,4 @@ fn verdict(args: &MeasureArgs, estimate: &Estimate) -> Exit {
         }
         _ => Exit::Fine,
     }
-}
-
-fn print(args: &MeasureArgs, estimate: &Estimate, points: &[Point]) -> anyhow::Result<()> {
-    if args.common.json {
-        return answer(&serde_json::to_string_pretty(estimate)?);
-    }
-    let rate = &estimate.throughput_bytes_per_s;
-    let response = &estimate.response_time_s;
-    let mut lines = vec![
-        format!("workload       {}", estimate.workload),
-        format!(
-            "throughput     {} ({} to {}, 95 %, {} visits)",
-            show_rate(rate.mean),
-            show_rate(rate.low),
-            show_rate(rate.high),
-            estimate.visits
-        ),
-    ];
-    if let Some(durable) = estimate.durable_bytes_per_s {
-        lines.push(format!("durable        {} with the final fdatasync", show_rate(durable)));
-    }
-    lines.push(format!("requests       {} per second", three_digits(estimate.ops_per_s.mean)));
-    lines.push(format!(
-        "response time  mean {}, p50 {}, p99 {}, p99.9 {}, longest {}",
-        show_seconds(response.mean),
-        show_seconds(response.p50),
-        show_seconds(response.p99),
-        show_seconds(response.p999),
-        show_seconds(response.max)
-    ));
-    if let Some(latency) = &estimate.latency_s {
-        lines.push(format!(
-            "latency        mean {}, p50 {}, p99 {}, p99.9 {}, longest {}, from when requests were \
-             due",
-            show_seconds(latency.mean),
-            show_seconds(latency.p50),
-            show_seconds(latency.p99),
-            show_seconds(latency.p999),
-            show_seconds(latency.max)
-        ));
-    }
-    if let Some(hit) = estimate.hit_fraction {
-        lines.push(format!("cached         {:.1} % of the requested pages", hit * 100.0));
-    }
-    if let Some(resident) = points.last().and_then(|point| point.resident_bytes) {
-        lines.push(format!("resident       {}", show_bytes(resident as f64)));
-    }
-    let verified_bytes: Option<u64> = points.iter().map(|point| point.verified_bytes).sum();
-    if let Some(bytes) = verified_bytes.filter(|_| !points.is_empty()) {
-        lines.push(format!("verified       {} were read and compared", show_bytes(bytes as f64)));
-    }
-    lines.extend(estimate.warnings.iter().map(doubt));
-    answer(&lines.join("\n"))
-}
-
-fn doubt(warning: &Warning) -> String {
-    format!("doubt          {}; {}", warning.text, warning.remedy)
 }

@@ -3,6 +3,8 @@
 use ioscape_engine::RunId;
 use ioscape_model::{Origin, Tool};
 
+const TIME: &str = "%Y-%m-%dT%H:%M:%SZ";
+
 /// The origin of a record that begins now; the seed is drawn where none was given.
 pub(crate) fn origin(run: &RunId, seed: Option<u64>) -> Origin {
     Origin {
@@ -30,7 +32,12 @@ pub(crate) fn command_line() -> Vec<String> {
 
 /// Wall-clock time, UTC.
 pub(crate) fn now_text() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    jiff::Timestamp::now().strftime(TIME).to_string()
+}
+
+/// A time in seconds since 1970, UTC.
+pub(crate) fn time_text(seconds: i64) -> Option<String> {
+    Some(jiff::Timestamp::from_second(seconds).ok()?.strftime(TIME).to_string())
 }
 
 /// A seed nobody chose. 53 bits survive every JSON reader.

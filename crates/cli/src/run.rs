@@ -19,8 +19,8 @@ use crate::journal::{self, Journal};
 use crate::origin::{now_text, origin};
 use crate::out_file;
 use crate::output::{self, answer, say};
+use crate::page_file;
 use crate::progress::{Progress, Until};
-use crate::report;
 use crate::resume::{self, Resumption};
 use crate::workload_arg::{self, Asked};
 
@@ -42,7 +42,7 @@ fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<
     let out = args.out.clone().unwrap_or_else(usual);
     if !args.dry_run {
         refuse_record(&out)?;
-        report::check(args.report.as_deref(), &out, None)?;
+        page_file::check(args.report.as_deref(), &out, None)?;
     }
     let probe_max_bytes = args.max_written.unwrap_or(u64::MAX) / 8;
     let request = Request {
@@ -87,7 +87,7 @@ struct Done {
 
 fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let Resumption { journal, target, record, run, common, budget_s } = resume::open(path, args)?;
-    report::check(args.report.as_deref(), path, Some(&record))?;
+    page_file::check(args.report.as_deref(), path, Some(&record))?;
     let request = Request {
         target: &target,
         run: &run,
@@ -129,32 +129,9 @@ fn make(
     });
     drop(progress);
     let outcome = outcome.map_err(|error| journal.unwritten(error.0))?;
-    refuse_nothing(&outcome, budget_s)?;
+    journal::refuse_nothing(&outcome, budget_s)?;
     let Outcome { end, failure, models } = outcome;
     Ok(Done { record: journal.path().to_owned(), reason: end.reason, failure, models })
-}
-
-/// A run without a single visit has nothing to say.
-///
-/// # Errors
-/// Why there was none, and what to try.
-pub(crate) fn refuse_nothing(outcome: &Outcome, budget_s: f64) -> anyhow::Result<()> {
-    if outcome.end.points > 0 {
-        return Ok(());
-    }
-    let why = match (outcome.end.reason, &outcome.failure) {
-        (EndReason::Interrupted, _) => return Err(ioscape_engine::Error::Interrupted.into()),
-        (_, Some(failure)) => failure.clone(),
-        (EndReason::Written, None) => {
-            "one visit may write more than --max-written allows; raise it".to_owned()
-        }
-        (_, None) => format!(
-            "opening the target and a first visit take longer than the budget of {}; give a \
-             longer --budget, 1m or more",
-            show_seconds(budget_s)
-        ),
-    };
-    Err(anyhow::anyhow!("nothing was measured: {why}"))
 }
 
 fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<Exit> {
@@ -167,7 +144,7 @@ fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<E
     } else if !args.common.quiet {
         let color = output::is_colourful();
         let file = done.record.to_string_lossy();
-        let told = answer(&ioscape_report::text(&record, &file, report::WIDTH, color));
+        let told = answer(&ioscape_report::text(&record, &file, page_file::WIDTH, color));
         say(&format!("record  {}", done.record.display()));
         if let Some(report) = report {
             say(&format!("report  {}", report.display()));
@@ -191,9 +168,9 @@ fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<E
 
 fn write_report(args: &RunArgs, done: &Done, record: &Record) -> anyhow::Result<Option<PathBuf>> {
     let path = &done.record;
-    let Some(report) = report::path(args.report.as_deref(), path) else { return Ok(None) };
-    let page = report::page(path, record, done.models.as_ref(), None)?;
-    report::write(&report, &page, args.resume.is_some().then_some(record))?;
+    let Some(report) = page_file::path(args.report.as_deref(), path) else { return Ok(None) };
+    let page = page_file::page(path, record, done.models.as_ref(), None);
+    page_file::write(&report, &page, args.resume.is_some().then_some(record))?;
     Ok(Some(report))
 }
 

@@ -29,7 +29,7 @@ use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
 use crate::origin::{command_line, now_text, origin};
 use crate::output::{self, answer, say};
-use crate::{bench, out_file, report};
+use crate::{bench, out_file, page_file};
 
 /// Runs benchmarks, or goes on with a suite that was interrupted.
 pub(crate) fn suite(args: &SuiteArgs, clock: Clock) -> anyhow::Result<Exit> {
@@ -111,7 +111,7 @@ fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Resul
 /// A page is made of a suite only where it is asked for.
 fn check_report(args: &SuiteArgs, path: &Path, resumed: Option<&Record>) -> anyhow::Result<()> {
     match &args.report {
-        Some(asked) => report::check(Some(asked), path, resumed),
+        Some(asked) => page_file::check(Some(asked), path, resumed),
         None => Ok(()),
     }
 }
@@ -267,15 +267,17 @@ struct Done<'a> {
 fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let Done { path, pairs, failure } = done;
     let record = journal::open_again(path)?;
-    if let Some(file) = args.report.as_deref().and_then(|asked| report::path(Some(asked), path)) {
+    if let Some(file) = args.report.as_deref().and_then(|asked| page_file::path(Some(asked), path))
+    {
         let resumed = args.resume.is_some().then_some(&record);
-        report::write(&file, &ioscape_report::suite_html(&record), resumed)?;
+        page_file::write(&file, &ioscape_report::suite_html(&record), resumed)?;
     }
     let purpose = record.suite.suite.as_ref().map(|suite| suite.purpose).unwrap_or_default();
     if args.common.json {
         answer(&serde_json::to_string_pretty(&document(&record, path, pairs))?)?;
     } else if !args.common.quiet && !record.suite.trials.is_empty() {
-        let mut text = ioscape_report::suite_text(&record, report::WIDTH, output::is_colourful());
+        let mut text =
+            ioscape_report::suite_text(&record, page_file::WIDTH, output::is_colourful());
         text.push_str(&special::steps_text(&record));
         if purpose == Purpose::Critique {
             text.push_str(&special::critique_text(&record));

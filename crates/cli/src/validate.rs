@@ -32,9 +32,8 @@ use crate::journal::{self, Journal};
 use crate::origin::origin;
 use crate::out_file;
 use crate::output::{self, answer, say};
+use crate::page_file;
 use crate::progress::{Progress, Until};
-use crate::report;
-use crate::run::refuse_nothing;
 
 /// The dirty limit in bytes follows the free memory where it was set as a share of it: further
 /// apart than this factor, write-back begins elsewhere than it did.
@@ -62,7 +61,7 @@ fn validate_record(
     let usual = || journal::default_record("ioscape-validate", &origin.start_time);
     let out = args.out.clone().unwrap_or_else(usual);
     out_file::check_new(&out, "--out")?;
-    report::check(args.report.as_deref(), &out, None)?;
+    page_file::check(args.report.as_deref(), &out, None)?;
     let common = limits_of(&record.header, args);
     let request = Request {
         target: Path::new(&record.header.target.path),
@@ -98,7 +97,7 @@ fn validate_record(
     }
     let mut journal = Journal::create(&out, "--out")?;
     let outcome = measure(validation, works.len(), &mut journal, (args.quiet, interrupt))?;
-    refuse_nothing(&outcome, f64::INFINITY)?;
+    journal::refuse_nothing(&outcome, f64::INFINITY)?;
     finish(args, &record, &out, &outcome, interrupt)
 }
 
@@ -210,15 +209,15 @@ fn finish(
         validation: &validation,
         single_points: &single_points,
     };
-    let report = report::path(args.report.as_deref(), out);
+    let report = page_file::path(args.report.as_deref(), out);
     if let Some(report) = &report {
-        report::write(report, &ioscape_report::validation_html(&page), None)?;
+        page_file::write(report, &ioscape_report::validation_html(&page), None)?;
     }
     if args.json {
         answer(&serde_json::to_string_pretty(&validation)?)?;
     } else if !args.quiet {
         let color = output::is_colourful();
-        let mut text = ioscape_report::validation_text(&page, report::WIDTH, color);
+        let mut text = ioscape_report::validation_text(&page, page_file::WIDTH, color);
         for (name, error) in critique::single_point_errors(&single_points, &validation.points) {
             let error = show_percent(error);
             let _ = writeln!(text, "  {name} alone: half of the errors are above {error}");

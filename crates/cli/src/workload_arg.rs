@@ -195,9 +195,9 @@ mod tests {
     fn flags(key: &str, value: &str) -> WorkloadArgs {
         use clap::Parser;
         let flag = format!("--{}", key.replace('_', "-"));
-        let cli = crate::args::Cli::parse_from(["ioscape", "measure", ".", &flag, value]);
+        let cli = crate::command::Cli::parse_from(["ioscape", "measure", ".", &flag, value]);
         match cli.command {
-            crate::args::Command::Measure(args) => args.keys,
+            crate::command::Command::Measure(args) => args.keys,
             _ => unreachable!("measure was typed"),
         }
     }

@@ -6,7 +6,6 @@
 pub(crate) mod describe;
 mod device;
 mod ground;
-pub(crate) mod mounts;
 pub mod signature;
 mod uses;
 
@@ -20,10 +19,10 @@ use ioscape_model::warning::{Code, Severity, Warning};
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
 
 use crate::error::{Error, Result};
+use crate::mounts::{self, Mount};
 pub use describe::describe;
 pub use device::{Consent, Device, open_device};
 pub use ground::Ground;
-use mounts::Mount;
 pub use uses::Uses;
 
 /// What the kernel makes up: nothing is stored there.
@@ -210,7 +209,7 @@ impl Directory {
         }
         // ramfs knows no size at all, and that of tmpfs may exceed the memory.
         let free_bytes = if space.f_blocks == 0 { u64::MAX } else { free_bytes };
-        Ok(free_bytes.min(crate::host::memory_to_be_had_bytes()))
+        Ok(free_bytes.min(crate::memory::to_be_had_bytes()))
     }
 
     /// What a reader of the results has to know about this filesystem.

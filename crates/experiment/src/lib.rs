@@ -3,6 +3,7 @@
 
 pub mod alternate;
 pub mod bench;
+mod course;
 pub mod exploration;
 pub mod explore;
 pub mod forecast;

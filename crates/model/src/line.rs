@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Contrast, Hints, Host, Interval, Limits, Point, Ranges, ResponseTime, Rules, RulesError, Score,
-    Spent, Suite, Target, Trial, Warning, Workload, bounds, units::show_size,
+    Contrast, Hints, Host, Interval, Limits, Point, Ranges, ResponseTime, Rules, Score, Spent,
+    Suite, Target, Trial, Warning, Workload, units::show_size,
 };
 
 /// The record format this build writes.
@@ -51,16 +51,6 @@ pub enum Line {
     Resumed(Resumed),
     /// The last line.
     End(End),
-}
-
-impl Line {
-    /// Whether a run can have written it: readers refuse it otherwise.
-    ///
-    /// # Errors
-    /// The first number that no run writes.
-    pub fn check(&self) -> Result<(), RulesError> {
-        bounds::check(self)
-    }
 }
 
 /// The program that wrote the record.
@@ -193,6 +183,12 @@ pub struct Forecast {
     /// Bytes written, layout included.
     pub written_bytes: u64,
 }
+
+/// What visits to one workload are assumed to differ by, as far as none was repeated: standard
+/// deviation of the logarithm.
+pub const SPREAD_ASSUMED: f64 = 0.04;
+/// Fewer workloads visited twice say little about how much visits differ.
+pub const REPEATED_MIN: usize = 10;
 
 /// One workload, pooled over its visits, with 95 % intervals from the variance between visits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -561,13 +557,13 @@ mod tests {
     fn a_sentence_under_a_regions_name_does_not_repeat_it() {
         let region = |name: String| Region {
             name,
-            unique_bytes: RegionUniqueBytes { from: 8_388_608.0, to: 64e6, focal: 2e7 },
+            unique_bytes: RegionUniqueBytes { from: 8_388_608.0, to: 67_108_864.0, focal: 2e7 },
             focal: Workload::default(),
             revision: 0,
         };
         let cache = region(RegionKind::Cache.name(Some(2)));
         let said = cache.sentence("reads run faster");
-        assert_eq!(said, "In the cache 2 region (8 MiB to 61.0 MiB), reads run faster.");
+        assert_eq!(said, "In the cache 2 region (8 MiB to 64 MiB), reads run faster.");
         assert_eq!(cache.without_place(&said), "Reads run faster.");
         let whole = region(RegionKind::WholeRange.name(None));
         assert_eq!(whole.without_place(&said), said, "of another region");

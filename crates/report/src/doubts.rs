@@ -96,6 +96,6 @@ pub(crate) fn gaps(record: &Record, samples: &Samples<'_>) -> Vec<String> {
 }
 
 /// The code in words, as it stands in the record.
-pub fn title(code: Code) -> String {
+fn title(code: Code) -> String {
     word(code).replace('_', " ")
 }

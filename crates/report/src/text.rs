@@ -1,15 +1,21 @@
 //! The summary at the end of a run, in characters: the landscape, the regions, what it says, what
 //! to doubt, where the time went, where to look next. Short enough for a ticket; the page says more.
 
+mod checkup;
 mod comparison;
+mod estimate;
 mod families;
 mod next;
 mod paint;
 mod plot;
+mod predictions;
 mod suite;
 mod validation;
 
+pub use checkup::checkup_text;
 pub use comparison::comparison_text;
+pub use estimate::estimate_text;
+pub use predictions::{Ground, WhatIf, predictions_text};
 pub use suite::suite_text;
 pub use validation::validation_text;
 

@@ -82,7 +82,10 @@ pub(super) fn write_cache(evidence: &Evidence<'_>) -> Option<Finding> {
     }
     let limit = evidence.host.dirty_limit_bytes as f64;
     if limit > 0.0 && !evidence.target.is_simulated() {
-        if !text.contains(DIRTY_LIMIT) {
+        let is_near = |border: &&Border| {
+            nearest_limit(evidence, border).is_some_and(|(limit, _)| limit == Limit::Dirty)
+        };
+        if !borders.iter().any(is_near) {
             let _ = write!(text, " The kernel's {DIRTY_LIMIT} is {}.", size(limit));
         }
         figures.push(("dirty_limit_bytes", limit));
@@ -96,20 +99,32 @@ pub(super) fn write_cache(evidence: &Evidence<'_>) -> Option<Finding> {
 
 const DIRTY_LIMIT: &str = "limit on dirty data";
 
-/// `, near the kernel's background limit of 32 MiB`, or nothing.
-fn near_limit(evidence: &Evidence<'_>, border: &Border) -> String {
+/// A limit of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    Background,
+    Dirty,
+}
+
+/// The kernel's limit that a border lies near, with its bytes.
+fn nearest_limit(evidence: &Evidence<'_>, border: &Border) -> Option<(Limit, f64)> {
     let host = evidence.host;
     let limits = [
-        ("background limit", host.dirty_background_bytes as f64),
-        (DIRTY_LIMIT, host.dirty_limit_bytes as f64),
+        (Limit::Background, host.dirty_background_bytes as f64),
+        (Limit::Dirty, host.dirty_limit_bytes as f64),
     ];
     let distance = |bytes: f64| (border.unique_bytes.capacity / bytes).ln().abs();
-    let nearest = limits
+    limits
         .into_iter()
         .filter(|(_, bytes)| *bytes > 0.0 && !evidence.target.is_simulated())
         .min_by(|a, b| distance(a.1).total_cmp(&distance(b.1)))
-        .filter(|(_, bytes)| distance(*bytes) <= NEAR_LIMIT.ln());
-    nearest.map_or_else(String::new, |(name, bytes)| {
+        .filter(|(_, bytes)| distance(*bytes) <= NEAR_LIMIT.ln())
+}
+
+/// `, near the kernel's background limit of 32 MiB`, or nothing.
+fn near_limit(evidence: &Evidence<'_>, border: &Border) -> String {
+    nearest_limit(evidence, border).map_or_else(String::new, |(limit, bytes)| {
+        let name = if limit == Limit::Dirty { DIRTY_LIMIT } else { "background limit" };
         format!(", near the kernel's {name} of {}", size(bytes))
     })
 }

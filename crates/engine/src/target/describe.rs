@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use ioscape_model::{Target, TargetKind};
 
-use super::uses::Number;
-use super::{Directory, mounts::Mount, open_directory};
+use super::{Directory, open_directory};
 use crate::error::Result;
+use crate::mounts::Mount;
+use crate::sysfs::{Number, attribute, whole};
 
 /// Describes the directory at `path`.
 ///
@@ -132,14 +133,6 @@ pub(super) fn device(mount: &Mount) -> Option<PathBuf> {
     })
 }
 
-/// The disk that a partition is of, in sysfs; anything else is whole.
-pub(crate) fn whole(device: PathBuf) -> PathBuf {
-    match device.parent() {
-        Some(disk) if device.join("partition").exists() => disk.to_path_buf(),
-        _ => device,
-    }
-}
-
 fn describe_device(device: &Path, target: &mut Target) {
     let text = |name: &str| attribute(device, name);
     let number = |name: &str| text(name)?.parse::<u64>().ok();
@@ -168,13 +161,6 @@ fn model(device: &Path) -> Option<String> {
     models.sort();
     models.dedup();
     (!models.is_empty()).then(|| models.join(" + "))
-}
-
-/// A file of a device's directory in sysfs, without the white space around it.
-pub(crate) fn attribute(device: &Path, name: &str) -> Option<String> {
-    let text = fs::read_to_string(device.join(name)).ok()?;
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// `none [mq-deadline] kyber` means the one in brackets.

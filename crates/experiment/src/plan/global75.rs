@@ -6,9 +6,8 @@
 //! each time with the others where they were left, until a vector comes back. It is here to show
 //! why its authors gave it up: one extreme vector, at a border, stands for everything.
 
-use ioscape_analysis::focal::{
-    Axis, CurvePoint, Easier, GOOD_FRACTION, good_range, least_restrictive,
-};
+use ioscape_analysis::focal::{Axis, CurvePoint, Easier, good_range, least_restrictive};
+use ioscape_model::graph::GOOD_FRACTION;
 use ioscape_model::units::show_bytes;
 use ioscape_model::{Point, Ranges, Region, RegionKind, RegionUniqueBytes, Workload};
 

@@ -5,6 +5,7 @@ mod sizes;
 
 use std::fmt::Write as _;
 
+use ioscape_model::named::WARM_UP;
 use ioscape_model::units::{show_bytes, show_rate};
 use ioscape_model::{
     Access, Arrivals, Estimate, Header, Layout, SeqScope, SizeDist, State, Target, TargetKind,
@@ -22,8 +23,6 @@ const PAGE_BYTES: u64 = 4096;
 /// in, in such pieces.
 const STREAMED_SHARE: f64 = 0.25;
 const STREAM_BYTES: u64 = 256 << 10;
-/// Jobs called so fill the page cache and measure nothing.
-pub const WARM_UP: &str = "ioscape-warm-up";
 
 /// The job file of a workload, on the target and under the rules of a record. With an estimate it
 /// says what was measured.

@@ -6,19 +6,31 @@ use std::collections::BTreeSet;
 use ioscape_analysis::estimate;
 use ioscape_model::{
     Code, End, EndReason, Header, Host, Line, Method, Origin, Point, Ranges, Rules, Severity,
-    Spent, Target, TargetKind, Tool, Warning,
+    Spent, Target, TargetKind, Warning,
 };
 
-use super::fio::{Measured, Results};
+use crate::fio::{Measured, Results};
 
 /// fio's samples of throughput are that long unless it was told otherwise.
 const WINDOW_S: f64 = 0.5;
 const UNKNOWN: &str = "unknown";
 
-/// The lines of the record.
-pub(super) fn lines(all: &[Results], tool: Tool, command_line: Vec<String>) -> Vec<Line> {
+/// The lines of the record. `maker` says by which program and command it is made; when it began and
+/// what it is called follow from the results, `time_text` writes seconds since 1970 as a time.
+pub fn lines(
+    all: &[Results],
+    maker: Origin,
+    time_text: impl Fn(i64) -> Option<String>,
+) -> Vec<Line> {
     let points = points(all);
-    let mut lines = vec![Line::Header(header(all, &points, tool, command_line))];
+    let began_s = all.iter().filter_map(|results| results.timestamp_s).min();
+    let origin = Origin {
+        start_time: began_s.and_then(time_text).unwrap_or_else(|| UNKNOWN.to_owned()),
+        run_id: began_s.map_or_else(|| "fio".to_owned(), |seconds| format!("fio-{seconds}")),
+        seed: measured(all).next().map_or(0, |first| first.seed),
+        ..maker
+    };
+    let mut lines = vec![Line::Header(header(all, &points, origin))];
     lines.extend(warnings(all).into_iter().map(Line::Warning));
     lines.extend(points.iter().cloned().map(Line::Point));
     let elapsed_s = points.iter().map(|point| point.elapsed_s).sum();
@@ -32,20 +44,8 @@ fn versions(all: &[Results]) -> BTreeSet<&str> {
     all.iter().map(|results| results.version.as_str()).collect()
 }
 
-fn header(all: &[Results], points: &[Point], tool: Tool, command_line: Vec<String>) -> Header {
-    let began_s = all.iter().filter_map(|results| results.timestamp_s).min();
-    let began = began_s.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+fn header(all: &[Results], points: &[Point], origin: Origin) -> Header {
     let most = |of: fn(&Measured) -> f64| measured(all).map(of).fold(0.0, f64::max);
-    let origin = Origin {
-        tool,
-        command_line,
-        start_time: began.map_or_else(
-            || UNKNOWN.to_owned(),
-            |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        ),
-        run_id: began_s.map_or_else(|| "fio".to_owned(), |seconds| format!("fio-{seconds}")),
-        seed: measured(all).next().map_or(0, |first| first.seed),
-    };
     // A real machine, of which nothing is known: an empty name is that of a simulated one.
     let host = Host { kernel: "not known".to_owned(), ..Host::default() };
     Header {
