@@ -48,7 +48,7 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
         let text = text_file::read(path, FILE_BYTES_MAX).map_err(named)?;
         all.push(fio::read(&text).map_err(named)?);
     }
-    let left_out = || all.iter().flat_map(|results| results.left_out());
+    let left_out = || all.iter().flat_map(fio::Results::left_out);
     if all.iter().all(|results| results.workloads().next().is_none()) {
         let why = left_out().next().map_or("there are no jobs", String::as_str);
         return Err(usage(format!("{}: nothing can be taken over: {why}", first.display())));

@@ -63,7 +63,9 @@ pub fn predictions_text(document: &Predictions, ground: &Ground<'_>, width: usiz
     }
     if !sentences.is_empty() {
         page.heading(&format!("What the {} model rests on", document.model));
-        sentences.iter().for_each(|sentence| page.wrapped("  - ", sentence, Style::Plain));
+        for sentence in sentences {
+            page.wrapped("  - ", sentence, Style::Plain);
+        }
     }
     doubted(&mut page, document);
     let text = page.finish();
@@ -112,8 +114,9 @@ fn rows(page: &mut Page, prediction: &Prediction, with_product: bool) {
         page.raw(figures(&name));
     } else {
         let width = page.width;
-        let lines = super::wrap(&name.replace(',', ", "), width);
-        lines.iter().for_each(|line| page.raw(line.replace(", ", ",")));
+        for line in super::wrap(&name.replace(',', ", "), width) {
+            page.raw(line.replace(", ", ","));
+        }
         page.raw(figures(""));
     }
     if !prediction.in_range {
