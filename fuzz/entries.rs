@@ -100,8 +100,8 @@ fn visit(rig: &mut SimRig, work: &Workload) -> Result<(), Error> {
 /// fio's results.
 pub(crate) fn fio(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let Ok(results) = crate::import::fio::read(text) else { return };
-    for measured in &results.measured {
-        measured.work.check().expect("what is taken over can be");
+    let Ok(results) = ioscape_import::fio::read(text) else { return };
+    for work in results.workloads() {
+        work.check().expect("what is taken over can be");
     }
 }

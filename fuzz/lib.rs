@@ -1,6 +1,6 @@
-//! The entries of the fuzz targets. Two readers live in the binary crate and are compiled from their
-//! own files, with the little that they need around them.
-#![expect(dead_code, reason = "the readers are used in part")]
+//! The entries of the fuzz targets. A reader lives in the binary crate and is compiled from its
+//! own file, with the little that it needs around it.
+#![expect(dead_code, reason = "the reader is used in part")]
 
 mod args {
     /// No flags.
@@ -23,11 +23,6 @@ mod exit;
 mod text_file;
 #[path = "../crates/cli/src/workload_arg.rs"]
 mod workload_arg;
-
-#[path = "../crates/cli/src/import"]
-mod import {
-    pub(crate) mod fio;
-}
 
 mod entries;
 

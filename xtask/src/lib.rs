@@ -3,6 +3,7 @@
 
 pub mod modules;
 pub mod phrases;
+pub mod rings;
 pub mod source;
 pub mod wasm;
 pub mod workspace;

@@ -17,18 +17,19 @@ const MODULE: &str = "crates/report/assets/predictor.wasm";
 const FINGERPRINT: &str = "crates/report/assets/predictor.fingerprint";
 
 /// The files whose code is in the module; a directory is meant with everything under it.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 17] = [
     "crates/page-predictor/src/",
-    "crates/analysis/src/axis.rs",
     "crates/analysis/src/model.rs",
     "crates/analysis/src/model/",
     "crates/analysis/src/predict.rs",
     "crates/analysis/src/predict/",
     "crates/model/src/answer.rs",
+    "crates/model/src/graph.rs",
     "crates/model/src/line.rs",
     "crates/model/src/rules.rs",
     "crates/model/src/units.rs",
     "crates/model/src/warning.rs",
+    "crates/model/src/word.rs",
     "crates/model/src/workload.rs",
     "crates/stats/src/gaussian_process.rs",
     "crates/stats/src/interval.rs",

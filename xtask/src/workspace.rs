@@ -275,7 +275,7 @@ mod tests {
         let text = "/// Doc, with words.\n#[derive(Debug)]\nenum Command {\n    /// Maps.\n    \
                     #[command(about)]\n    Run(RunArgs),\n    Measure { precision: f64 },\n    \
                     DryRun,\n}\n";
-        let source = Source::new("crates/cli/src/args.rs", text);
+        let source = Source::new("crates/cli/src/command.rs", text);
         assert_eq!(commands(&[source]), ["run", "measure", "dry-run"]);
         assert!(commands(&[Source::new("crates/model/src/x.rs", text)]).is_empty());
     }

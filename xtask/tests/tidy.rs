@@ -4,17 +4,17 @@
 use std::path::Path;
 
 use xtask::phrases::{Absence, Tests, leftovers, placeholders, too_long, unintroduced};
-use xtask::{Source, Workspace, modules, wasm, workspace};
+use xtask::{Source, Workspace, modules, rings, wasm, workspace};
 
 /// `(crate, crates it may depend on)`, lowest floor first. To add an arrow, argue for it in
-/// ARCHITECTURE.md. Crates of later milestones are in the table already.
+/// ARCHITECTURE.md.
 const ARROWS: &[(&str, &[&str])] = &[
     ("ioscape-model", &[]),
     ("ioscape-stats", &[]),
     ("ioscape-engine", &["ioscape-model"]),
     ("ioscape-analysis", &["ioscape-model", "ioscape-stats"]),
     ("ioscape-page-predictor", &["ioscape-model", "ioscape-analysis"]),
-    ("ioscape-trace", &["ioscape-model", "ioscape-stats"]),
+    ("ioscape-import", &["ioscape-model", "ioscape-stats", "ioscape-analysis"]),
     ("ioscape-report", &["ioscape-model"]),
     ("ioscape-suite", &["ioscape-model", "ioscape-stats", "ioscape-engine"]),
     (
@@ -24,6 +24,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ioscape", &["*"]),
     ("xtask", &[]),
 ];
+/// Rings that are still to be mended, by how their complaints begin.
+const RINGS_LEFT: &[&str] = &["crates/analysis: model::blend::", "crates/engine: sim::"];
 const FILE_LINES_MAX: usize = 600;
 const FN_LINES_MAX: usize = 70;
 
@@ -33,7 +35,7 @@ const PURE: &[&str] = &[
     "crates/stats/",
     "crates/analysis/",
     "crates/page-predictor/",
-    "crates/trace/",
+    "crates/import/",
     "crates/report/",
 ];
 
@@ -125,6 +127,12 @@ fn none_in_sources(check: impl Fn(&Source) -> Vec<String>) {
 #[test]
 fn crates_depend_on_what_the_table_allows() {
     none(workspace::forbidden_arrows(&repository().packages, ARROWS));
+}
+
+#[test]
+fn modules_of_one_level_do_not_need_each_other() {
+    let is_left = |ring: &String| RINGS_LEFT.iter().any(|left| ring.starts_with(left));
+    none(rings::rings(&repository().sources).into_iter().filter(|ring| !is_left(ring)));
 }
 
 #[test]

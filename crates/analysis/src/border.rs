@@ -9,7 +9,7 @@
 //!
 //! Chen and Patterson (1994, section 8) take the steepest part of the curve instead.
 
-use ioscape_model::{Border, BorderUniqueBytes, Curve};
+use ioscape_model::{Border, BorderUniqueBytes, Curve, FoundBy};
 use ioscape_stats::hinge::{Fit, KnownKnot, Observation, fit};
 
 mod residency;
@@ -132,7 +132,7 @@ pub fn find(search: &Search, curve: Curve, samples: &[Sample]) -> Found {
         if view.is_border(knot_idx) {
             found.borders.push(border);
         } else {
-            found.slopes.push(Border { found_by: "slope".to_owned(), ..border });
+            found.slopes.push(Border { found_by: FoundBy::Slope, ..border });
         }
     }
     found
@@ -351,11 +351,11 @@ impl<'a> View<'a> {
         } else if counted.is_none() && above / below > BRACKET_MAX {
             (low, high) = (below.min(low), above.max(high));
         }
-        let found_by = if self.is_counted(knot_idx) { "counters" } else { "timing" };
+        let found_by = if self.is_counted(knot_idx) { FoundBy::Counters } else { FoundBy::Timing };
         Border {
             unique_bytes: BorderUniqueBytes { onset, capacity, low, high },
             curve,
-            found_by: found_by.to_owned(),
+            found_by,
             step: self.fit.curve.step(knot_idx),
             revision: 0,
         }

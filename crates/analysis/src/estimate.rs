@@ -4,13 +4,16 @@
 //! Workloads that write repeat less well than those that only read, so the two are pooled apart
 //! where there are enough visits of each. Canaries watch the machine and are left out.
 
+use ioscape_model::line::SPREAD_ASSUMED;
 use ioscape_model::{
-    Code, Estimate, Interval, Point, ResponseTime, Role, Severity, Warning, Workload,
+    Code, Estimate, Interval, Line, Map, Point, ResponseTime, Role, Severity, Warning, Workload,
 };
 use ioscape_stats::{Mean, Spread, Visit, t_two_sided};
 
 /// Confidence of the intervals, within visits and between them.
 const CONFIDENCE: f64 = 0.95;
+/// What is assumed is what is said to be.
+const _: () = assert!(SPREAD_ASSUMED.to_bits() == ioscape_stats::pool::USUAL_SD.to_bits());
 /// Repeated visits of readers, and of writers, from which on each have a pool of their own.
 const STRATUM_REPEATS_MIN: usize = 30;
 /// Two visits this many pooled standard deviations apart do not measure the same thing ...
@@ -20,6 +23,17 @@ const BISTABLE_RATIO: f64 = 1.2;
 
 /// Stands for nothing at all where a logarithm is taken.
 const FIGURE_MIN: f64 = 1e-9;
+
+/// The estimates of these points, and the only revision of a map that closes them; no lines where
+/// there are no points.
+pub fn lines(points: &[Point], elapsed_s: f64, provisional: bool, log: Vec<String>) -> Vec<Line> {
+    let (estimates, repeatability) = pool(points, 1);
+    let mut lines: Vec<Line> = estimates.into_iter().map(Line::Estimate).collect();
+    if !lines.is_empty() {
+        lines.push(Line::Map(Map { revision: 1, provisional, repeatability, elapsed_s, log }));
+    }
+    lines
+}
 
 /// Estimates in the order in which their workloads were first seen, and the pooled coefficient of
 /// variation between visits: the repeatability, unknown where nothing was visited twice.

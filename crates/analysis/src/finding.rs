@@ -10,7 +10,9 @@ mod levels;
 mod policy;
 mod shapes;
 
-use ioscape_model::{Border, Curve, Estimate, Finding, Host, Point, Record, Region, Target};
+use ioscape_model::{
+    Border, Curve, Estimate, Finding, FindingCode, FoundBy, Host, Point, Record, Region, Target,
+};
 
 /// A border this close to one of the kernel's limits, by this factor, is that limit's.
 const NEAR_LIMIT: f64 = 1.4;
@@ -80,7 +82,7 @@ impl<'a> Evidence<'a> {
     /// are not the processor's cache the one that was counted, else the one with the largest step.
     fn read_border(&self) -> Option<&'a Border> {
         let reads = self.borders.iter().filter(|border| border.curve != Curve::Write);
-        let counted = |border: &Border| border.found_by == "counters";
+        let counted = |border: &Border| border.found_by == FoundBy::Counters;
         reads
             .filter(|border| !self.is_processor_cache(border))
             .max_by(|a, b| counted(a).cmp(&counted(b)).then(a.step.total_cmp(&b.step)))
@@ -91,7 +93,7 @@ impl<'a> Evidence<'a> {
     fn write_borders(&self) -> Vec<&'a Border> {
         let writes = self.borders.iter().filter(|border| {
             border.curve == Curve::Write
-                || (border.curve == Curve::Mixed && border.found_by != "slope")
+                || (border.curve == Curve::Mixed && border.found_by != FoundBy::Slope)
         });
         writes.filter(|border| !self.is_processor_cache(border)).collect()
     }
@@ -114,8 +116,8 @@ impl<'a> Evidence<'a> {
             border.curve == Curve::Write && (capacity / dirty_limit).ln().abs() <= NEAR_LIMIT.ln();
         near && !limited
             && border.step < STEP_MAX
-            && border.found_by != "counters"
-            && !self.is_simulated()
+            && border.found_by != FoundBy::Counters
+            && !self.target.is_simulated()
             && self.is_memory_behind(border)
     }
 
@@ -147,25 +149,16 @@ impl<'a> Evidence<'a> {
             bytes => bytes,
         }
     }
-
-    /// A simulated device has nothing to do with the memory of this machine.
-    fn is_simulated(&self) -> bool {
-        self.target.kind == "sim"
-    }
-
-    fn is_in_memory(&self) -> bool {
-        matches!(self.target.filesystem.as_str(), "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs")
-    }
 }
 
 /// A finding; figures that are not numbers are left out. The revision is filled in at the end.
-fn finding(code: &str, text: String, figures: &[(&str, f64)]) -> Finding {
+fn finding(code: FindingCode, text: String, figures: &[(&str, f64)]) -> Finding {
     let figures = figures
         .iter()
         .filter(|(_, value)| value.is_finite())
         .map(|(name, value)| ((*name).to_owned(), *value))
         .collect();
-    Finding { code: code.to_owned(), text, figures, revision: 0 }
+    Finding { code, text, figures, revision: 0 }
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@
 //! Their second took the value *half-way* between the curve's minimum and maximum. Both are read
 //! off the curve between measured points where the axis allows it.
 
-/// What counts as good performance: this part of the maximum.
-pub const GOOD_FRACTION: f64 = 0.75;
+use ioscape_model::graph::GOOD_FRACTION;
 
 /// A point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,5 @@
 //! Pure functions over records: the same record gives the same answer.
 
-mod axis;
 pub mod border;
 pub mod compare;
 pub mod doctor;
@@ -14,3 +13,6 @@ pub mod slope;
 pub mod validate;
 #[cfg(test)]
 mod visit;
+
+/// The parameters as axes of a space.
+use ioscape_model::graph as axis;

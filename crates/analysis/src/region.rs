@@ -5,7 +5,7 @@
 //! transition bands, for a curve measured between two behaviours shows neither. (Chen and
 //! Patterson 1994, section 8, take the arithmetic middle.)
 
-use ioscape_model::{Border, Curve, RegionUniqueBytes};
+use ioscape_model::{Border, Curve, RegionKind, RegionUniqueBytes};
 
 /// A narrower region is none.
 const RATIO_MIN: f64 = 1.25;
@@ -88,26 +88,22 @@ fn focal(borders: &[Border], from: f64, to: f64) -> f64 {
 /// `write cache` the other way round. What would be called the same is numbered.
 fn names(dividing: &[&Border]) -> Vec<String> {
     if dividing.is_empty() {
-        return vec!["whole range".to_owned()];
+        return vec![RegionKind::WholeRange.name(None)];
     }
     let reads_hit = |i: usize| dividing[i..].iter().any(|border| border.curve != Curve::Write);
     let writes_hit = |i: usize| dividing[i..].iter().any(|border| border.curve != Curve::Read);
     // A curve without any border of its own says nothing about what the others divide.
     let (reads_known, writes_known) = (reads_hit(0), writes_hit(0));
     let kind = |i: usize| match (reads_hit(i), writes_hit(i)) {
-        (true, false) if writes_known => "write-back",
-        (false, true) if reads_known => "write cache",
-        (false, false) => "storage",
-        _ => "cache",
+        (true, false) if writes_known => RegionKind::WriteBack,
+        (false, true) if reads_known => RegionKind::WriteCache,
+        (false, false) => RegionKind::Storage,
+        _ => RegionKind::Cache,
     };
-    let kinds: Vec<&str> = (0..=dividing.len()).map(kind).collect();
+    let kinds: Vec<RegionKind> = (0..=dividing.len()).map(kind).collect();
     let numbered = |i: usize| {
-        let namesakes = |range: &[&str]| range.iter().filter(|kind| **kind == kinds[i]).count();
-        if namesakes(&kinds) == 1 {
-            kinds[i].to_owned()
-        } else {
-            format!("{} {}", kinds[i], namesakes(&kinds[..=i]))
-        }
+        let namesakes = |range: &[RegionKind]| range.iter().filter(|k| **k == kinds[i]).count();
+        kinds[i].name((namesakes(&kinds) > 1).then(|| namesakes(&kinds[..=i])))
     };
     (0..kinds.len()).map(numbered).collect()
 }

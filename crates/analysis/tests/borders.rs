@@ -308,7 +308,7 @@ fn a_step_below_one_and_a_half_is_a_change_of_slope() {
         explore(&truth.search(), Curve::Read, |bytes| truth.sample(bytes, 0.01, &mut rng));
     assert_eq!(found.borders, []);
     assert_eq!(found.slopes.len(), 1);
-    assert_eq!(found.slopes[0].found_by, "slope");
+    assert_eq!(found.slopes[0].found_by, ioscape_model::FoundBy::Slope);
     assert!((found.slopes[0].step - 1.35).abs() < 0.05);
 }
 
@@ -353,7 +353,7 @@ fn counters_that_see_everything_resident_claim_no_page_cache() {
     let visit = |bytes| truth.sample(bytes, 0.03, &mut rng);
     let (found, _) = explore(&truth.search(), Curve::Read, visit);
     assert_eq!(found.borders.len(), 1);
-    assert_eq!(found.borders[0].found_by, "timing");
+    assert_eq!(found.borders[0].found_by, ioscape_model::FoundBy::Timing);
 }
 
 #[test]
@@ -399,8 +399,11 @@ fn a_read_curve_measured_on_a_busy_machine_shows_its_page_cache_and_nothing_else
         // Whatever had been measured when the budget ended: never more than the one border.
         for n in 1..=samples.len() {
             let found = find(&search, Curve::Read, &samples[..n]);
-            let counted =
-                found.borders.iter().filter(|border| border.found_by == "counters").count();
+            let counted = found
+                .borders
+                .iter()
+                .filter(|border| border.found_by == ioscape_model::FoundBy::Counters)
+                .count();
             assert_eq!(
                 found.borders.len(),
                 usize::from(n > 5),

@@ -1,75 +1,12 @@
-//! What can be typed. Every option is declared once; its comment is the help.
+//! What can be typed after a command. Every option is declared once; its comment is the help.
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use ioscape_engine::target::Consent;
-use ioscape_model::Access;
 use ioscape_model::units::{parse_duration_s, parse_fraction, parse_size};
-
-const EXIT_CODES: &str = "\
-Exit codes: 0 fine; 1 the answer is \"worse\", not within the tolerance or precision asked for, \
-or (`doctor`) a serious doubt; 2 wrong usage or a refused target; 3 it could not be measured, or \
-the answer not be written; \
-130 after Ctrl-C and 143 after SIGTERM, with everything saved and cleaned up.
-
-NO_COLOR in the environment leaves colours out. Progress is shown on terminals only.";
-
-/// Maps the storage behind a path: where its regions lie, what each workload gets there.
-///
-/// Sizes: KiB MiB GiB are binary, kB MB GB decimal, bare k m g binary as in fio.
-/// Durations: 90s, 10m, 1h30m.
-#[derive(Debug, Parser)]
-#[command(name = "ioscape", version = env!("CARGO_PKG_VERSION"), propagate_version = true)]
-#[command(after_long_help = EXIT_CODES)]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// The main job: explore TARGET, write the record and the report
-    // A map needs writes: --read-only is refused, with what to do in its place.
-    #[command(mut_arg("read_only", |arg| arg.hide(true)))]
-    Run(RunArgs),
-    /// Measure one workload, to a stated precision
-    Measure(MeasureArgs),
-    /// Say what workloads that were not measured would get
-    Predict(PredictArgs),
-    /// Measure random workloads on a record's target and compare with what it predicts
-    Validate(ValidateArgs),
-    /// Hold systems against a baseline: ratios with intervals, per region and per workload
-    #[command(mut_args(only_live))]
-    Compare(CompareArgs),
-    /// Render a record again
-    Report(ReportArgs),
-    /// Write a record in a format that others read: csv, parquet, json, fio, openmetrics
-    Export(crate::export::ExportArgs),
-    /// Turn what another program measured into a record
-    Import(crate::import::ImportArgs),
-    /// Run classic benchmarks: IOStone, Bonnie, Andrew, TPC-B, …
-    // They run where the kernel puts them: --pin is refused.
-    #[command(mut_arg("pin", |arg| arg.hide(true)))]
-    Suite(crate::suite::SuiteArgs),
-    /// Say what would make a measurement misleading, and measure nothing
-    Doctor(crate::doctor::DoctorArgs),
-    /// Remove leftovers of killed runs from a directory
-    Clean(CleanArgs),
-    /// Print a manual page, or write all of them into a directory
-    Man(ManArgs),
-    /// Print completions for a shell
-    Completions(CompletionsArgs),
-}
-
-/// What is asked of a comparison that measures.
-const LIVE: &str = "With --live";
-
-/// Puts what a comparison of records refuses under a heading of its own.
-fn only_live(arg: clap::Arg) -> clap::Arg {
-    const NAMES: [&str; 6] = ["budget", "record", "seed", "memory_limit", "dirty_limit", "pin"];
-    if NAMES.contains(&arg.get_id().as_str()) { arg.help_heading(LIVE) } else { arg }
-}
+use ioscape_model::workload::KEYS;
+use ioscape_model::{Access, Method};
 
 /// What every command that measures takes.
 #[derive(Clone, Debug, Args)]
@@ -122,9 +59,9 @@ pub(crate) struct RunArgs {
     /// A directory, a block device with --destroy, or sim:NAME for a simulated device [default: the current directory]
     #[arg(value_name = "TARGET")]
     pub(crate) target: Option<PathBuf>,
-    /// How long the run may take, everything included
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration_s)]
-    pub(crate) budget: f64,
+    /// How long the run may take, everything included [default: 10m]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
+    pub(crate) budget: Option<f64>,
     /// How the points are chosen
     #[arg(long, value_enum, default_value_t = MethodArg::Blend)]
     pub(crate) method: MethodArg,
@@ -195,6 +132,17 @@ pub(crate) enum MethodArg {
     Orthogonal,
 }
 
+impl From<MethodArg> for Method {
+    fn from(method: MethodArg) -> Self {
+        match method {
+            MethodArg::Blend => Self::Blend,
+            MethodArg::Paper => Self::Paper,
+            MethodArg::Global75 => Self::Global75,
+            MethodArg::Orthogonal => Self::Orthogonal,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
     /// A directory, a block device, or sim:NAME for a simulated device
@@ -249,54 +197,34 @@ pub(crate) enum EngineArg {
 }
 
 /// The keys of a workload, as flags; each overrides what -w says.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Workload keys")]
+#[derive(Debug, Default)]
 pub(crate) struct WorkloadArgs {
-    /// Data touched, all processes together
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) unique_bytes: Option<String>,
-    /// Mean request size
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) size_mean: Option<String>,
-    /// Law of request sizes: normal, fixed, exponential
-    #[arg(long, value_name = "LAW")]
-    pub(crate) size_dist: Option<String>,
-    /// Probability that a request is a read
-    #[arg(long, value_name = "FRACTION")]
-    pub(crate) read_frac: Option<String>,
-    /// Probability that a request starts where the previous one ended
-    #[arg(long, value_name = "FRACTION")]
-    pub(crate) seq_frac: Option<String>,
-    /// What a sequential request follows: any, direction
-    #[arg(long, value_name = "SCOPE")]
-    pub(crate) seq_scope: Option<String>,
-    /// Workers
-    #[arg(long, value_name = "N")]
-    pub(crate) process_num: Option<String>,
-    /// Where their shares lie: private, shared
-    #[arg(long, value_name = "LAYOUT")]
-    pub(crate) layout: Option<String>,
-    /// Offsets and sizes are multiples of it
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) align: Option<String>,
-    /// What is cached at the start: warm, cold
-    #[arg(long, value_name = "STATE")]
-    pub(crate) state: Option<String>,
-    /// Requests in flight per process
-    #[arg(long, value_name = "N")]
-    pub(crate) depth: Option<String>,
-    /// Through the page cache or past it: buffered, direct
-    #[arg(long, value_name = "ACCESS")]
-    pub(crate) access: Option<String>,
-    /// Writes between two fdatasyncs; 0 is never
-    #[arg(long, value_name = "N")]
-    pub(crate) fsync_every: Option<String>,
-    /// Requests per second whatever became of earlier ones: an open loop; 0 is a closed one
-    #[arg(long, value_name = "RATE")]
-    pub(crate) rate: Option<String>,
-    /// When the requests of an open loop begin: fixed (at equal distances), poisson
-    #[arg(long, value_name = "ARRIVALS")]
-    pub(crate) arrivals: Option<String>,
+    given: Vec<(&'static str, String)>,
+}
+
+impl clap::Args for WorkloadArgs {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.args(KEYS.iter().map(|key| {
+            let arg = clap::Arg::new(key.name).long(key.flag).value_name(key.value);
+            arg.help(key.help).help_heading("Workload keys")
+        }))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl clap::FromArgMatches for WorkloadArgs {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        let given = |name| Some((name, matches.get_one::<String>(name)?.clone()));
+        Ok(Self { given: KEYS.iter().filter_map(|key| given(key.name)).collect() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 #[derive(Debug, Args)]
@@ -439,84 +367,11 @@ impl WorkloadArgs {
     /// No flags.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
-        use clap::Parser;
-        match Cli::parse_from(["ioscape", "measure", "."]).command {
-            Command::Measure(args) => args.keys,
-            _ => unreachable!("measure was typed"),
-        }
+        Self::default()
     }
 
     /// The keys that were given.
     pub(crate) fn pairs(&self) -> Vec<(&'static str, &str)> {
-        let all = [
-            ("unique_bytes", &self.unique_bytes),
-            ("size_mean", &self.size_mean),
-            ("size_dist", &self.size_dist),
-            ("read_frac", &self.read_frac),
-            ("seq_frac", &self.seq_frac),
-            ("seq_scope", &self.seq_scope),
-            ("process_num", &self.process_num),
-            ("layout", &self.layout),
-            ("align", &self.align),
-            ("state", &self.state),
-            ("depth", &self.depth),
-            ("access", &self.access),
-            ("fsync_every", &self.fsync_every),
-            ("rate", &self.rate),
-            ("arrivals", &self.arrivals),
-        ];
-        let given = all.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
-        given.collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_declaration_is_sound() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn the_help_of_run_and_suite_leaves_out_what_they_refuse() {
-        let mut all = Cli::command();
-        let mut offers = |command: &str, flag: &str| {
-            let command = all.find_subcommand_mut(command).unwrap();
-            command.render_long_help().to_string().contains(flag)
-        };
-        assert!(offers("measure", "--read-only") && !offers("run", "--read-only"));
-        assert!(offers("run", "--pin") && !offers("suite", "--pin"));
-    }
-
-    #[test]
-    fn help_says_what_flags_belong_to() {
-        let all = Cli::command();
-        let under = |command: &str, heading: &str| -> Vec<String> {
-            let arguments = all.find_subcommand(command).unwrap().get_arguments();
-            let of_it = arguments.filter(|arg| arg.get_help_heading() == Some(heading));
-            let mut names: Vec<String> = of_it.map(|arg| arg.get_id().to_string()).collect();
-            names.sort();
-            names
-        };
-        let live = ["budget", "dirty_limit", "memory_limit", "pin", "record", "seed"];
-        assert_eq!(under("compare", LIVE), live);
-        let mut keys = ioscape_model::workload::KEYS.map(str::to_owned);
-        keys.sort();
-        for command in ["measure", "predict", "compare", "export"] {
-            assert_eq!(under(command, "Workload keys"), keys, "{command}");
-        }
-    }
-
-    #[test]
-    fn every_key_of_a_workload_is_a_flag() {
-        let command = Cli::command();
-        let measure = command.find_subcommand("measure").unwrap();
-        for key in ioscape_model::workload::KEYS {
-            let flag = key.replace('_', "-");
-            assert!(measure.get_arguments().any(|a| a.get_long() == Some(&flag)), "{flag}");
-        }
+        self.given.iter().map(|(key, value)| (*key, value.as_str())).collect()
     }
 }

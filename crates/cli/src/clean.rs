@@ -3,9 +3,9 @@
 use ioscape_engine::{dirty_limit, files, memory_limit, target};
 use ioscape_model::units::show_bytes;
 
-use crate::answer;
 use crate::args::CleanArgs;
 use crate::exit::Exit;
+use crate::output::answer;
 use crate::output::one_line;
 
 /// Removes leftovers from a directory, empty groups, and limits of runs that are gone.

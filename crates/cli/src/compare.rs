@@ -8,17 +8,18 @@ use ioscape_analysis::model::{Sample, Training};
 use ioscape_analysis::predict::Predictor;
 use ioscape_engine::Clock;
 use ioscape_model::{
-    Comparison, Comparisons, Figure, Method, Overall, OverallRatio, Record, RecordWarnings,
+    Comparison, Comparisons, Figure, Overall, OverallRatio, Record, RecordWarnings,
     SystemComparison, Verdict, Workload,
 };
 use ioscape_report::{ComparedSystem, ComparisonPage, bearing_doubts};
 
 use crate::args::CompareArgs;
 use crate::exit::{Exit, usage};
+use crate::journal;
 use crate::out_file::{self, Existing};
-use crate::report::WIDTH;
+use crate::output::{self, answer, say};
+use crate::page_file::WIDTH;
 use crate::workload_arg::{self, Asked};
-use crate::{answer, journal, say};
 
 mod alternated;
 mod live;
@@ -98,7 +99,7 @@ fn show(args: &CompareArgs, page: &ComparisonPage<'_>) -> anyhow::Result<Exit> {
     if args.common.json {
         answer(&serde_json::to_string_pretty(page.document)?)?;
     } else if !args.common.quiet {
-        let color = crate::output::is_colourful();
+        let color = output::is_colourful();
         answer(&ioscape_report::comparison_text(page, WIDTH, color))?;
     }
     Ok(exit_of(page.document))
@@ -137,12 +138,9 @@ pub(crate) fn rendered(
 /// points lie in other places, so that their models miss other workloads, and one system would pass
 /// for two.
 fn of_maps(records: &[PathBuf], maps: &[Mapped], asked: Vec<Asked>) -> anyhow::Result<Vec<Asked>> {
-    let is_map = |method: Method| {
-        matches!(method, Method::Blend | Method::Paper | Method::Global75 | Method::Orthogonal)
-    };
     let mut methods = records.iter().zip(maps.iter().map(|map| map.record.header.method));
-    if let Some((first, method)) = methods.find(|(_, method)| is_map(*method))
-        && let Some((other, _)) = methods.find(|(_, other)| is_map(*other) && *other != method)
+    if let Some((first, method)) = methods.find(|(_, method)| method.is_map())
+        && let Some((other, _)) = methods.find(|(_, other)| other.is_map() && *other != method)
     {
         return Err(usage(format!(
             "{} and {} were made by different methods, whose models miss different workloads: one \

@@ -8,14 +8,15 @@ use ioscape_analysis::doctor::judge;
 use ioscape_engine::Clock;
 use ioscape_engine::host::checkup;
 use ioscape_engine::target::{self, Consent};
+use ioscape_experiment::bench::machine_warnings;
 use ioscape_model::checkup::{Checkup, Facts};
-use ioscape_model::units::show_bytes;
-use ioscape_model::{Code, Severity, Target, Warning};
+use ioscape_model::{Severity, Target, TargetKind};
+use ioscape_report::checkup_text;
 
+use crate::bench;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::output::one_line;
-use crate::{answer, bench};
+use crate::output::answer;
 
 /// What can be typed.
 #[derive(Debug, Args)]
@@ -51,8 +52,7 @@ fn examine(
     } else {
         checkup::of_directory(target::open_directory(path)?, &clock, interrupt.flag())?
     };
-    let in_memory = facts.warnings.iter().any(|doubt| doubt.code == Code::MemoryFilesystem);
-    facts.warnings.extend(bench::machine_warnings(&facts.host, in_memory));
+    facts.warnings.extend(machine_warnings(&facts.host, facts.target.is_in_memory()));
     let checkup = judge(&facts);
     show(args, &facts, &checkup)
 }
@@ -60,7 +60,7 @@ fn examine(
 /// Nothing of this machine touches a simulated device.
 fn simulated(target: &Path) -> Facts {
     let path = target.display().to_string();
-    let target = Target { path, kind: "sim".to_owned(), ..Target::default() };
+    let target = Target { path, kind: TargetKind::Sim, ..Target::default() };
     Facts { target, ..Facts::default() }
 }
 
@@ -71,76 +71,18 @@ fn show(args: &DoctorArgs, facts: &Facts, checkup: &Checkup) -> anyhow::Result<E
         document["facts"] = serde_json::to_value(facts)?;
         answer(&serde_json::to_string_pretty(&document)?)?;
     } else {
-        answer(&text(facts, checkup))?;
+        answer(&checkup_text(facts, checkup))?;
     }
-    Ok(if count(checkup, Severity::Serious) > 0 { Exit::NotWithin } else { Exit::Fine })
+    Ok(if verdict(checkup) == MISLEADING { Exit::NotWithin } else { Exit::Fine })
 }
 
-fn count(checkup: &Checkup, severity: Severity) -> usize {
-    checkup.doubts.iter().filter(|doubt| doubt.severity == severity).count()
-}
+const MISLEADING: &str = "misleading";
 
 /// For scripts: `fine`, `doubtful`, `misleading`.
 fn verdict(checkup: &Checkup) -> &'static str {
     match checkup.doubts.iter().map(|doubt| doubt.severity).max() {
-        Some(Severity::Serious) => "misleading",
+        Some(Severity::Serious) => MISLEADING,
         Some(Severity::Warning) => "doubtful",
         _ => "fine",
     }
-}
-
-fn text(facts: &Facts, checkup: &Checkup) -> String {
-    let mut lines = vec![headline(facts), String::new()];
-    lines.extend(checkup.doubts.iter().map(doubt));
-    let conclusion = match (count(checkup, Severity::Serious), count(checkup, Severity::Warning)) {
-        (0, 0) => "Nothing seen that would make a measurement here misleading.",
-        (0, 1) => "A measurement here is possible, with that warning in mind.",
-        (0, _) => "A measurement here is possible, with those warnings in mind.",
-        (1, _) => "A measurement here would be misleading: see to the serious doubt first.",
-        _ => "A measurement here would be misleading: see to the serious doubts first.",
-    };
-    if !checkup.doubts.is_empty() {
-        lines.push(String::new());
-    }
-    lines.push(conclusion.to_owned());
-    if !checkup.unknown.is_empty() {
-        lines.extend([String::new(), "What cannot be known from here:".to_owned()]);
-        let unknown = checkup.unknown.iter();
-        lines.extend(unknown.map(|unknown| format!("- {}\n  {}", unknown.text, unknown.remedy)));
-    }
-    let missing: Vec<&str> = checkup
-        .privileges
-        .iter()
-        .filter(|privilege| !privilege.granted)
-        .map(|privilege| privilege.text.as_str())
-        .collect();
-    if !missing.is_empty() {
-        lines.extend([String::new(), "Not needed, but root would add:".to_owned()]);
-        lines.extend(missing.into_iter().map(|text| format!("- {text}")));
-    }
-    lines.join("\n")
-}
-
-/// `/data: ext4 on nvme0n1 (a model), 1.20 TiB free`
-fn headline(facts: &Facts) -> String {
-    let target = &facts.target;
-    let device = target.device.as_deref().map_or(String::new(), |device| {
-        let model = target.device_model.as_deref();
-        format!(" on {device}{}", model.map_or(String::new(), |model| format!(" ({model})")))
-    });
-    let (path, free_bytes) = (one_line(&target.path), show_bytes(target.free_bytes as f64));
-    match target.kind.as_str() {
-        "directory" => format!("{path}: {}{device}, {free_bytes} free", target.filesystem),
-        "block_device" => format!("{path}: a block device{device}, {free_bytes}"),
-        _ => format!("{path}: a simulated device, the same on every machine"),
-    }
-}
-
-fn doubt(warning: &Warning) -> String {
-    let severity = match warning.severity {
-        Severity::Note => "note   ",
-        Severity::Warning => "warning",
-        Severity::Serious => "serious",
-    };
-    format!("{severity}  {}\n         {}", warning.text, warning.remedy)
 }

@@ -11,9 +11,10 @@ use ioscape_report::export;
 
 use crate::args::WorkloadArgs;
 use crate::exit::{Exit, usage};
+use crate::journal;
 use crate::out_file::{self, Existing, refuse_existing};
+use crate::output::{self, say};
 use crate::workload_arg::{self, Asked};
-use crate::{journal, output, say};
 
 /// What can be typed.
 #[derive(Debug, Args)]

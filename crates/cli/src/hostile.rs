@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use ioscape_engine::Rig;
 use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_experiment::explore::{Earlier, Run, explore};
+use ioscape_experiment::plan::decided_by;
 use ioscape_model::seal::Chain;
 use ioscape_model::{Header, Line, Method, Record};
 use rand::{RngExt, SeedableRng};
@@ -185,11 +186,11 @@ fn explored(header: &Header, earlier: Option<Record>) -> Vec<u8> {
     let mut before = Earlier::default();
     if let Some(record) = earlier {
         record.points.iter().for_each(|point| write(&Line::Point(point.clone())).unwrap());
-        before = crate::resume::earlier(&record);
+        before = Earlier::recorded(&record);
     }
     let run = Run {
         rig: &mut rig,
-        plan: &mut *crate::run::plan(header),
+        plan: &mut *decided_by(header),
         header,
         budget_s: header.budget_s.min(before.elapsed_s + 30.0),
         interrupt: &AtomicBool::new(false),

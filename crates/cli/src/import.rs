@@ -1,18 +1,17 @@
 //! `ioscape import`: what another program measured becomes a record.
 
-pub(crate) mod fio;
-mod record;
-
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ioscape_model::Line;
+use ioscape_import::fio;
 use ioscape_model::seal::Chain;
+use ioscape_model::{Line, Origin};
 
 use crate::exit::{Exit, usage};
+use crate::origin::{command_line, time_text, tool};
 use crate::out_file::{self, Existing};
-use crate::run::{command_line, tool};
-use crate::{say, text_file};
+use crate::output::say;
+use crate::text_file;
 
 /// More than fio writes for a job of many days.
 const FILE_BYTES_MAX: u64 = 32 << 20;
@@ -49,12 +48,13 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
         let text = text_file::read(path, FILE_BYTES_MAX).map_err(named)?;
         all.push(fio::read(&text).map_err(named)?);
     }
-    let left_out = || all.iter().flat_map(|results| &results.left_out);
-    if all.iter().all(|results| results.measured.is_empty()) {
+    let left_out = || all.iter().flat_map(fio::Results::left_out);
+    if all.iter().all(|results| results.workloads().next().is_none()) {
         let why = left_out().next().map_or("there are no jobs", String::as_str);
         return Err(usage(format!("{}: nothing can be taken over: {why}", first.display())));
     }
-    let lines = record::lines(&all, tool(), command_line());
+    let maker = Origin { tool: tool(), command_line: command_line(), ..Origin::default() };
+    let lines = ioscape_import::lines(&all, maker, time_text);
     let possible = lines.iter().try_for_each(Line::check);
     possible.map_err(|what| usage(format!("{}: {what}", first.display())))?;
     let (mut text, mut chain) = (Vec::new(), Chain::default());
@@ -67,7 +67,7 @@ pub(crate) fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     for why in left_out() {
         say(&format!("ioscape: {why}"));
     }
-    let points: usize = all.iter().map(|results| results.measured.len()).sum();
+    let points: usize = all.iter().map(|results| results.workloads().count()).sum();
     say(&format!("record  {} ({points} points)", out.display()));
     Ok(Exit::Fine)
 }

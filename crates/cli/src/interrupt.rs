@@ -8,7 +8,8 @@ use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, line_of};
+use crate::output::say;
 
 /// Has a write beyond the limit on file sizes (`ulimit -f`) fail, where the signal would end the
 /// program before it could clean up.
@@ -45,11 +46,16 @@ impl Interrupt {
     pub(crate) fn settle(&self, outcome: anyhow::Result<Exit>) -> anyhow::Result<Exit> {
         match (outcome, self.signal()) {
             (Err(error), Some(signal)) if error.is::<ioscape_engine::Error>() => {
-                crate::say(&format!("ioscape: {}", crate::exit::line_of(&error)));
+                say(&format!("ioscape: {}", line_of(&error)));
                 Ok(Exit::Signal(signal))
             }
             (outcome, _) => outcome,
         }
+    }
+
+    /// The exit code of a run that ended by itself or by a signal.
+    pub(crate) fn signal_or(&self, otherwise: Exit) -> Exit {
+        self.signal().map_or(otherwise, Exit::Signal)
     }
 
     /// The signal, where one came.

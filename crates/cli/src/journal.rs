@@ -9,12 +9,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use ioscape_engine::Error;
+use ioscape_experiment::explore::Outcome;
 use ioscape_model::seal::Chain;
-use ioscape_model::{Code, Line, Record};
+use ioscape_model::units::show_seconds;
+use ioscape_model::{Code, EndReason, Line, Record};
 
 use crate::exit::usage;
 use crate::out_file;
-use crate::say;
+use crate::output::say;
 
 /// `PREFIX-20261120T131618Z`, for what began at 2026-11-20T13:16:18Z.
 pub(crate) fn stamped(prefix: &str, started: &str) -> String {
@@ -119,6 +122,18 @@ impl Journal {
         let written = self.write(line);
         written.with_context(|| format!("cannot write the record {}", self.path.display()))
     }
+
+    /// The record of a run could not be written to its end.
+    pub(crate) fn unwritten(&self, error: io::Error) -> anyhow::Error {
+        let path = self.path.display();
+        if !self.is_kept() {
+            return anyhow::Error::from(error).context(format!("cannot write the record {path}"));
+        }
+        anyhow::anyhow!(
+            "cannot write the record: {error}; what was written is kept, go on with `ioscape run \
+             --resume {path}` once there is room"
+        )
+    }
 }
 
 impl Drop for Journal {
@@ -131,6 +146,29 @@ impl Drop for Journal {
             fs::remove_file(&self.path).ok();
         }
     }
+}
+
+/// A run without a single visit has nothing to say.
+///
+/// # Errors
+/// Why there was none, and what to try.
+pub(crate) fn refuse_nothing(outcome: &Outcome, budget_s: f64) -> anyhow::Result<()> {
+    if outcome.end.points > 0 {
+        return Ok(());
+    }
+    let why = match (outcome.end.reason, &outcome.failure) {
+        (EndReason::Interrupted, _) => return Err(Error::Interrupted.into()),
+        (_, Some(failure)) => failure.clone(),
+        (EndReason::Written, None) => {
+            "one visit may write more than --max-written allows; raise it".to_owned()
+        }
+        (_, None) => format!(
+            "opening the target and a first visit take longer than the budget of {}; give a \
+             longer --budget, 1m or more",
+            show_seconds(budget_s)
+        ),
+    };
+    Err(anyhow::anyhow!("nothing was measured: {why}"))
 }
 
 /// Opens a record for reading, and says so where it is not as it was written.

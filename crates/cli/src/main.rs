@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod clean;
+mod command;
 mod compare;
 mod doctor;
 mod exit;
@@ -14,8 +15,10 @@ mod interrupt;
 mod journal;
 mod manual;
 mod measure;
+mod origin;
 mod out_file;
 mod output;
+mod page_file;
 mod predict;
 mod progress;
 mod report;
@@ -31,9 +34,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use ioscape_engine::Clock;
 
-use args::{Cli, Command};
+use command::{Cli, Command};
 use exit::Exit;
-use output::{answer, say};
+use output::say;
 
 fn main() -> ExitCode {
     let clock = Clock::start();
@@ -74,9 +77,4 @@ fn answered_by_flags(error: &clap::Error) -> anyhow::Result<Exit> {
     }
     output::answer(&output::styled(&error.render(), &std::io::stdout()))?;
     Ok(Exit::Fine)
-}
-
-/// Exit for a run that ended by itself or by a signal.
-fn signal_or(interrupt: &interrupt::Interrupt, otherwise: Exit) -> Exit {
-    interrupt.signal().map_or(otherwise, Exit::Signal)
 }

@@ -8,10 +8,11 @@ use anyhow::Context;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
-use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::args::{CompletionsArgs, ManArgs};
+use crate::command::Cli;
 use crate::exit::{Exit, usage};
 use crate::out_file::{self, Existing};
-use crate::{output, say};
+use crate::output::{self, say};
 
 /// Prints a manual page, or writes all of them.
 pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {

@@ -3,13 +3,12 @@
 mod highest_rate;
 
 use ioscape_analysis::estimate;
-use ioscape_engine::{Clock, EngineKind, Error, Rig, RunId, UringOptions};
-use ioscape_experiment::measure::{Subject, measure as visit};
-use ioscape_model::line::FORMAT_VERSION;
-use ioscape_model::units::{show_bytes, show_rate, show_seconds, three_digits};
+use ioscape_engine::{Clock, EngineKind, Error, RunId, UringOptions};
+use ioscape_experiment::measure::{Subject, end, measure as visit};
+use ioscape_model::units::show_seconds;
 use ioscape_model::{
-    Access, Code, End, EndReason, Estimate, Header, Limits, Line, Map, Method, Point, Range,
-    Ranges, Role, Rules, Severity, Spent, State, Warning, Workload,
+    Access, Code, Estimate, Header, Limits, Line, Method, Origin, Point, Range, Ranges, Role,
+    Rules, Severity, State, Warning, Workload,
 };
 
 use crate::args::{EngineArg, MeasureArgs};
@@ -17,9 +16,10 @@ use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::Journal;
+use crate::origin::origin;
+use crate::output::{answer, say};
 use crate::progress::{Progress, Until};
-use crate::run::{command_line, drawn_seed, now_text, tool};
-use crate::{answer, out_file, say, workload_arg};
+use crate::{out_file, workload_arg};
 
 /// What counts as most requests.
 const CACHED: f64 = 0.5;
@@ -51,14 +51,14 @@ fn open(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Opened> {
     let run = RunId::random()?;
-    let seed = args.common.seed.unwrap_or_else(drawn_seed);
+    let origin = origin(&run, args.common.seed);
     let engine = engine(args)?;
     let request = Request {
         target: &args.target,
         run: &run,
         engine,
         verify: args.verify,
-        seed,
+        seed: origin.seed,
         common: &args.common,
         device: Some(&args.device),
         earnest: Earnest::Measure { probe_max_bytes: 0 },
@@ -70,7 +70,7 @@ fn open(
     }
     let bench = bench::open(&request)?;
     let mut journal = args.out.as_deref().map(|out| Journal::create(out, "--out")).transpose()?;
-    let header = header(args, &bench, &run, seed, work);
+    let header = header(args, &bench, origin, work);
     write(&mut journal, &Line::Header(header.clone()))?;
     for warning in &bench.warnings {
         write(&mut journal, &Line::Warning(warning.clone()))?;
@@ -93,17 +93,17 @@ fn measure_workload(
     let (points, failure) = visits.make(&mut bench, &mut journal)?;
     let mut warnings = bench.warnings.clone();
     let elapsed_s = bench.rig.now_s();
-    let is_file = bench.sim_ranges.is_none()
+    let is_file = !bench.target.is_simulated()
         && !bench.rig.hints().in_memory
         && args.engine != EngineArg::Null;
-    let end = end(&points, failure.as_ref(), &*bench.rig);
+    let end = end(Error::ending(failure.as_ref()), &points, &*bench.rig);
     drop(bench); // test files and limits go before anything is said
     let (estimates, _) = estimate::pool(&points, 1);
     if let Some(note) = estimates.first().filter(|_| is_file).and_then(state_of_cache) {
         write(&mut journal, &Line::Warning(note.clone()))?;
         warnings.push(note);
     }
-    for line in pooled(&points, elapsed_s, failure.is_some()) {
+    for line in estimate::lines(&points, elapsed_s, failure.is_some(), vec![]) {
         write(&mut journal, &line)?;
     }
     write(&mut journal, &Line::End(end))?;
@@ -111,7 +111,11 @@ fn measure_workload(
         // A visit may have said the same.
         warnings.retain(|warning| !estimate.warnings.contains(warning));
         estimate.warnings.extend(warnings);
-        print(args, &estimate, &points)?;
+        answer(&if args.common.json {
+            serde_json::to_string_pretty(&estimate)?
+        } else {
+            ioscape_report::estimate_text(&estimate, &points)
+        })?;
         if failure.is_none() {
             return Ok(verdict(args, &estimate));
         }
@@ -135,17 +139,6 @@ fn state_of_cache(estimate: &Estimate) -> Option<Warning> {
     Some(Warning::new(Code::CacheState, text, remedy).with_severity(Severity::Note))
 }
 
-/// The estimates of these visits, and the map that closes them; nothing where there are none.
-pub(crate) fn pooled(points: &[Point], elapsed_s: f64, provisional: bool) -> Vec<Line> {
-    let (estimates, repeatability) = estimate::pool(points, 1);
-    let mut lines: Vec<Line> = estimates.into_iter().map(Line::Estimate).collect();
-    if !lines.is_empty() {
-        let map = Map { revision: 1, provisional, repeatability, elapsed_s, log: vec![] };
-        lines.push(Line::Map(map));
-    }
-    lines
-}
-
 /// What was asked for: to ask for something of io_uring is to ask for io_uring.
 fn engine(args: &MeasureArgs) -> anyhow::Result<EngineKind> {
     let options = UringOptions { polled: args.polled, kernel_submission: args.kernel_submission };
@@ -156,25 +149,6 @@ fn engine(args: &MeasureArgs) -> anyhow::Result<EngineKind> {
         EngineArg::Psync if is_usual => Ok(EngineKind::Psync),
         EngineArg::Null if is_usual => Ok(EngineKind::Null),
         _ => Err(usage("--polled and --kernel-submission are for --engine uring")),
-    }
-}
-
-fn end(points: &[Point], failure: Option<&Error>, rig: &dyn Rig) -> End {
-    let read = |point: &Point| point.classes.read_seq.bytes + point.classes.read_rand.bytes;
-    End {
-        reason: match failure {
-            None => EndReason::Complete,
-            Some(Error::Interrupted) => EndReason::Interrupted,
-            Some(_) => EndReason::Failed,
-        },
-        points: points.len() as u64,
-        elapsed_s: rig.now_s(),
-        spent_s: points.iter().fold(Spent::default(), |sum, point| sum.plus(&point.spent_s)),
-        read_bytes: points.iter().map(read).sum(),
-        written_bytes: rig.written_bytes(),
-        device_written_bytes: rig.device_written_bytes(),
-        forecast: None,
-        dropped: vec![],
     }
 }
 
@@ -240,33 +214,19 @@ fn nothing_done(point: &Point) -> anyhow::Error {
     anyhow::anyhow!("no request was completed in {measured} of measuring; {remedy}")
 }
 
-fn header(args: &MeasureArgs, bench: &Bench, run: &RunId, seed: u64, work: &Workload) -> Header {
-    let one = |value: u64| Range { min: value, max: value };
+fn header(args: &MeasureArgs, bench: &Bench, origin: Origin, work: &Workload) -> Header {
+    let one = |value: u32| Range { min: u64::from(value), max: u64::from(value) };
     let precision = args.precision.unwrap_or(Rules::thorough().precision);
     Header {
-        format_version: FORMAT_VERSION,
-        tool: tool(),
-        run_id: run.as_str().to_owned(),
-        command_line: command_line(),
-        seed,
-        start_time: now_text(),
-        host: bench.host.clone(),
-        target: bench.target.clone(),
-        method: Method::Measure,
         rules: Rules { precision, ..Rules::thorough() },
         ranges: Ranges {
-            unique_bytes: one(work.unique_bytes),
-            size_mean: one(work.size_mean),
-            process_num: one(u64::from(work.process_num)),
-            depth: one(u64::from(work.depth)),
-            fsync_every: one(u64::from(work.fsync_every)),
-            access: work.access,
+            depth: one(work.depth),
+            fsync_every: one(work.fsync_every),
+            ..Ranges::spanning([work].into_iter())
         },
-        budget_s: 0.0,
         limits: Limits { precision: args.precision, ..Limits::default() },
         hints: bench.rig.hints(),
-        asked: vec![],
-        forecast: None,
+        ..Header::new(origin, Method::Measure, bench.host.clone(), bench.target.clone())
     }
 }
 
@@ -291,61 +251,4 @@ fn verdict(args: &MeasureArgs, estimate: &Estimate) -> Exit {
         }
         _ => Exit::Fine,
     }
-}
-
-fn print(args: &MeasureArgs, estimate: &Estimate, points: &[Point]) -> anyhow::Result<()> {
-    if args.common.json {
-        return answer(&serde_json::to_string_pretty(estimate)?);
-    }
-    let rate = &estimate.throughput_bytes_per_s;
-    let response = &estimate.response_time_s;
-    let mut lines = vec![
-        format!("workload       {}", estimate.workload),
-        format!(
-            "throughput     {} ({} to {}, 95 %, {} visits)",
-            show_rate(rate.mean),
-            show_rate(rate.low),
-            show_rate(rate.high),
-            estimate.visits
-        ),
-    ];
-    if let Some(durable) = estimate.durable_bytes_per_s {
-        lines.push(format!("durable        {} with the final fdatasync", show_rate(durable)));
-    }
-    lines.push(format!("requests       {} per second", three_digits(estimate.ops_per_s.mean)));
-    lines.push(format!(
-        "response time  mean {}, p50 {}, p99 {}, p99.9 {}, longest {}",
-        show_seconds(response.mean),
-        show_seconds(response.p50),
-        show_seconds(response.p99),
-        show_seconds(response.p999),
-        show_seconds(response.max)
-    ));
-    if let Some(latency) = &estimate.latency_s {
-        lines.push(format!(
-            "latency        mean {}, p50 {}, p99 {}, p99.9 {}, longest {}, from when requests were \
-             due",
-            show_seconds(latency.mean),
-            show_seconds(latency.p50),
-            show_seconds(latency.p99),
-            show_seconds(latency.p999),
-            show_seconds(latency.max)
-        ));
-    }
-    if let Some(hit) = estimate.hit_fraction {
-        lines.push(format!("cached         {:.1} % of the requested pages", hit * 100.0));
-    }
-    if let Some(resident) = points.last().and_then(|point| point.resident_bytes) {
-        lines.push(format!("resident       {}", show_bytes(resident as f64)));
-    }
-    let verified_bytes: Option<u64> = points.iter().map(|point| point.verified_bytes).sum();
-    if let Some(bytes) = verified_bytes.filter(|_| !points.is_empty()) {
-        lines.push(format!("verified       {} were read and compared", show_bytes(bytes as f64)));
-    }
-    lines.extend(estimate.warnings.iter().map(doubt));
-    answer(&lines.join("\n"))
-}
-
-fn doubt(warning: &Warning) -> String {
-    format!("doubt          {}; {}", warning.text, warning.remedy)
 }

@@ -1,17 +1,18 @@
 //! `ioscape predict`: what workloads that were not measured would get, from a record alone.
 
-mod page;
-
 use ioscape_analysis::model::Training;
 use ioscape_analysis::predict::{Caches, Predictor};
 use ioscape_model::units::parse_size;
 use ioscape_model::{Prediction, Predictions};
+use ioscape_report::{Ground, WhatIf};
 
 use crate::args::PredictArgs;
 use crate::exit::{Exit, usage};
+use crate::journal;
 use crate::out_file::{self, Existing};
+use crate::output::answer;
+use crate::page_file::WIDTH;
 use crate::workload_arg::{self, Asked};
-use crate::{answer, journal};
 
 /// Predicts and prints.
 pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
@@ -53,7 +54,15 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
     if args.json {
         answer(&json)?;
     } else {
-        answer(&page::page(&record, &changed, &document, &predictor.sentences()))?;
+        let told = |c: &Changed| WhatIf {
+            cache: c.cache.key(),
+            from_bytes: c.from_bytes,
+            to_bytes: c.to_bytes,
+        };
+        let changed: Vec<WhatIf> = changed.iter().map(told).collect();
+        let ground =
+            Ground { record: &record, changed: &changed, sentences: &predictor.sentences() };
+        answer(&ioscape_report::predictions_text(&document, &ground, WIDTH))?;
     }
     Ok(Exit::Fine)
 }

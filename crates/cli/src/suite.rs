@@ -13,10 +13,11 @@ use anyhow::Context;
 use ioscape_engine::dirty_limit::DirtyLimit;
 use ioscape_engine::memory_limit::MemoryLimit;
 use ioscape_engine::{Clock, Error, RunId, host, target};
-use ioscape_model::line::{FORMAT_VERSION, Resumed};
+use ioscape_experiment::bench::clear_leftovers;
+use ioscape_model::line::Resumed;
 use ioscape_model::{
-    Code, End, EndReason, Header, Host, Limits, Line, Method, Purpose, Ranges, Record, Rules,
-    Severity, Suite, Trial, Warning,
+    Code, End, EndReason, Header, Host, Line, Method, Purpose, Record, Rules, Severity, Suite,
+    Trial, Warning,
 };
 use ioscape_suite::{Event, Place, Plan, pool};
 
@@ -26,8 +27,9 @@ use crate::args::Common;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
-use crate::run::{command_line, drawn_seed, now_text, tool};
-use crate::{answer, bench, out_file, output, report, say, signal_or};
+use crate::origin::{command_line, now_text, origin};
+use crate::output::{self, answer, say};
+use crate::{bench, out_file, page_file};
 
 /// Runs benchmarks, or goes on with a suite that was interrupted.
 pub(crate) fn suite(args: &SuiteArgs, clock: Clock) -> anyhow::Result<Exit> {
@@ -68,12 +70,12 @@ struct Course<'a> {
 
 fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let (names, purpose) = args.names()?;
-    let started = now_text();
-    let usual = || journal::default_record("ioscape-suite", &started);
+    let run = RunId::random()?;
+    let origin = origin(&run, args.common.seed);
+    let usual = || journal::default_record("ioscape-suite", &origin.start_time);
     let out = args.out.clone().unwrap_or_else(usual);
     out_file::check_new(&out, "--out")?;
     check_report(args, &out, None)?;
-    let run = RunId::random()?;
     let bench = open(&args.targets(), &args.common, &run, clock)?;
     let targets = bench.places.iter().map(|place| place.directory.describe()).collect();
     let suite = Suite {
@@ -84,10 +86,10 @@ fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Resul
         purpose,
         settings: args.settings(),
     };
+    let target = suite.targets[0].clone();
     let header = Header {
-        start_time: started,
-        seed: args.common.seed.unwrap_or_else(drawn_seed),
-        ..header(&suite, &bench, &run)
+        rules: Rules::thorough(),
+        ..Header::new(origin, Method::Suite, (*bench.host).clone(), target)
     };
     let mut journal = Journal::create(&out, "--out")?;
     journal.put(&Line::Header(header.clone()))?;
@@ -109,7 +111,7 @@ fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Resul
 /// A page is made of a suite only where it is asked for.
 fn check_report(args: &SuiteArgs, path: &Path, resumed: Option<&Record>) -> anyhow::Result<()> {
     match &args.report {
-        Some(asked) => report::check(Some(asked), path, resumed),
+        Some(asked) => page_file::check(Some(asked), path, resumed),
         None => Ok(()),
     }
 }
@@ -169,7 +171,7 @@ fn open(targets: &[PathBuf], common: &Common, run: &RunId, clock: Clock) -> anyh
             return Err(usage(format!("{} is named twice", path.display())));
         }
         warnings.extend(directory.warnings());
-        warnings.extend(bench::clear_leftovers(&directory, run)?);
+        warnings.extend(clear_leftovers(&directory, run)?);
         places.push(Place { directory: Arc::new(directory) });
     }
     let dirty_limit = common.dirty_limit.map(DirtyLimit::set).transpose()?;
@@ -265,15 +267,17 @@ struct Done<'a> {
 fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let Done { path, pairs, failure } = done;
     let record = journal::open_again(path)?;
-    if let Some(file) = args.report.as_deref().and_then(|asked| report::path(Some(asked), path)) {
+    if let Some(file) = args.report.as_deref().and_then(|asked| page_file::path(Some(asked), path))
+    {
         let resumed = args.resume.is_some().then_some(&record);
-        report::write(&file, &ioscape_report::suite_html(&record), resumed)?;
+        page_file::write(&file, &ioscape_report::suite_html(&record), resumed)?;
     }
     let purpose = record.suite.suite.as_ref().map(|suite| suite.purpose).unwrap_or_default();
     if args.common.json {
         answer(&serde_json::to_string_pretty(&document(&record, path, pairs))?)?;
     } else if !args.common.quiet && !record.suite.trials.is_empty() {
-        let mut text = ioscape_report::suite_text(&record, report::WIDTH, output::is_colourful());
+        let mut text =
+            ioscape_report::suite_text(&record, page_file::WIDTH, output::is_colourful());
         text.push_str(&special::steps_text(&record));
         if purpose == Purpose::Critique {
             text.push_str(&special::critique_text(&record));
@@ -290,7 +294,7 @@ fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Re
         }
     }
     match failure {
-        None | Some(Error::Interrupted) => Ok(signal_or(interrupt, Exit::Fine)),
+        None | Some(Error::Interrupted) => Ok(interrupt.signal_or(Exit::Fine)),
         Some(error) => Err(error.into()),
     }
 }
@@ -315,40 +319,10 @@ fn end(trials: &[Trial], failure: Option<&Error>, elapsed_s: f64) -> End {
         trials.iter().filter_map(|trial| trial.io.as_ref()).map(of).sum()
     };
     End {
-        reason: match failure {
-            None => EndReason::Complete,
-            Some(Error::Interrupted) => EndReason::Interrupted,
-            Some(_) => EndReason::Failed,
-        },
         points: trials.len() as u64,
-        elapsed_s,
-        spent_s: ioscape_model::Spent::default(),
         read_bytes: moved(|io| io.read_bytes),
         written_bytes: moved(|io| io.written_bytes),
-        device_written_bytes: None,
-        forecast: None,
-        dropped: vec![],
-    }
-}
-
-fn header(suite: &Suite, bench: &Bench, run: &RunId) -> Header {
-    Header {
-        format_version: FORMAT_VERSION,
-        tool: tool(),
-        run_id: run.as_str().to_owned(),
-        command_line: command_line(),
-        seed: 0,
-        start_time: String::new(),
-        host: (*bench.host).clone(),
-        target: suite.targets[0].clone(),
-        method: Method::Suite,
-        rules: Rules::thorough(),
-        ranges: Ranges::usual(bench.host.cpus),
-        budget_s: 0.0,
-        limits: Limits::default(),
-        hints: ioscape_model::Hints::default(),
-        asked: vec![],
-        forecast: None,
+        ..End::after(Error::ending(failure), &[], elapsed_s)
     }
 }
 

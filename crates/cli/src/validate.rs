@@ -7,32 +7,33 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use anyhow::Context;
 use ioscape_analysis::model::Training;
 use ioscape_analysis::model::blend::SAMPLES_MIN;
 use ioscape_analysis::predict::Predictor;
 use ioscape_analysis::validate as score;
 use ioscape_engine::{Clock, EngineKind, RunId};
-use ioscape_experiment::explore::{self, Earlier, Outcome, explore};
-use ioscape_experiment::validate::{self as drawing, Space, ValidationPlan};
-use ioscape_model::line::FORMAT_VERSION;
+use ioscape_experiment::bench::is_pinned;
+use ioscape_experiment::explore::Outcome;
+use ioscape_experiment::validate::{self as drawing, Space};
+use ioscape_experiment::{Exploration, Watch};
 use ioscape_model::units::{show_bytes, show_percent, show_seconds};
 use ioscape_model::{
-    Code, EndReason, Header, Host, Limits, Line, Method, Record, Rules, Target, Validation,
-    Warning, Workload,
+    Code, EndReason, Header, Host, Method, Record, Target, Validation, Warning, Workload,
 };
 use ioscape_report::ValidationPage;
 use ioscape_suite::critique;
 
 use crate::args::{Common, ValidateArgs};
-use crate::bench::{self, Bench, Earnest, Request};
+use crate::bench::{self, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
+use crate::origin::origin;
 use crate::out_file;
+use crate::output::{self, answer, say};
+use crate::page_file;
 use crate::progress::{Progress, Until};
-use crate::report;
-use crate::run::{command_line, drawn_seed, now_text, refuse_nothing, tool};
-use crate::{answer, say, signal_or};
 
 /// The dirty limit in bytes follows the free memory where it was set as a share of it: further
 /// apart than this factor, write-back begins elsewhere than it did.
@@ -55,20 +56,19 @@ fn validate_record(
         return Err(usage(format!("{} {why}", args.record.display())));
     }
     single_points(args)?; // what is wrong with it is better said now than in ten minutes
-    let started = now_text();
-    let usual = || journal::default_record("ioscape-validate", &started);
+    let run = RunId::random()?;
+    let origin = origin(&run, args.seed);
+    let usual = || journal::default_record("ioscape-validate", &origin.start_time);
     let out = args.out.clone().unwrap_or_else(usual);
     out_file::check_new(&out, "--out")?;
-    report::check(args.report.as_deref(), &out, None)?;
-    let run = RunId::random()?;
-    let seed = args.seed.unwrap_or_else(drawn_seed);
+    page_file::check(args.report.as_deref(), &out, None)?;
     let common = limits_of(&record.header, args);
     let request = Request {
         target: Path::new(&record.header.target.path),
         run: &run,
         engine: EngineKind::Auto,
         verify: false,
-        seed: drawing::visits_seed(seed),
+        seed: drawing::visits_seed(origin.seed),
         common: &common,
         device: None,
         // How fast laying out is stands in the record.
@@ -86,23 +86,18 @@ fn validate_record(
     bench.warnings.extend(shortage.clone());
     let is_cached_only = |warning: &&Warning| warning.code == Code::BorderNotReached;
     bench.warnings.extend(record.warnings.iter().filter(is_cached_only).cloned());
-    let works = space.draw(seed, args.workloads as usize).map_err(|e| usage(e.to_string()))?;
-    let header = Header {
-        start_time: started,
-        ranges: space.ranges(),
-        forecast: Some(drawing::forecast(&record, &works)),
-        ..header(&record.header, &bench, &run, seed)
-    };
+    let works =
+        space.draw(origin.seed, args.workloads as usize).map_err(|e| usage(e.to_string()))?;
+    let validation = Exploration::validation(bench, origin, &record, (&space, &works));
     if !args.quiet {
-        announce(&header, works.len());
+        announce(validation.header(), works.len());
         if let Some(Warning { text, remedy, .. }) = shortage {
             say(&format!("{text}; {remedy}"));
         }
     }
     let mut journal = Journal::create(&out, "--out")?;
-    let watch = Watch { quiet: args.quiet, interrupt };
-    let outcome = measure(&header, &works, bench, &mut journal, &watch)?;
-    refuse_nothing(&outcome, f64::INFINITY)?;
+    let outcome = measure(validation, works.len(), &mut journal, (args.quiet, interrupt))?;
+    journal::refuse_nothing(&outcome, f64::INFINITY)?;
     finish(args, &record, &out, &outcome, interrupt)
 }
 
@@ -131,7 +126,7 @@ fn limits_of(recorded: &Header, args: &ValidateArgs) -> Common {
         seed: args.seed,
         memory_limit: recorded.host.memory_limit_set_bytes,
         dirty_limit: recorded.host.dirty_limit_set_bytes,
-        pin: bench::is_pinned(&recorded.host),
+        pin: is_pinned(&recorded.host),
     }
 }
 
@@ -165,27 +160,6 @@ fn difference(recorded: &Header, target: &Target, host: &Host) -> Option<String>
     None
 }
 
-fn header(recorded: &Header, bench: &Bench, run: &RunId, seed: u64) -> Header {
-    Header {
-        format_version: FORMAT_VERSION,
-        tool: tool(),
-        run_id: run.as_str().to_owned(),
-        command_line: command_line(),
-        seed,
-        start_time: String::new(),
-        host: bench.host.clone(),
-        target: bench.target.clone(),
-        method: Method::Validate,
-        rules: Rules::brief(),
-        ranges: recorded.ranges,
-        budget_s: 0.0,
-        limits: Limits { writes_max_bytes: recorded.limits.writes_max_bytes, ..Limits::default() },
-        hints: bench.rig.hints(),
-        asked: vec![],
-        forecast: None,
-    }
-}
-
 fn announce(header: &Header, workloads: usize) {
     let target = &header.target;
     say(&format!(
@@ -201,42 +175,22 @@ fn announce(header: &Header, workloads: usize) {
     }
 }
 
-/// Who watches, and who may end it.
-struct Watch<'a> {
-    quiet: bool,
-    interrupt: &'a Interrupt,
-}
-
 fn measure(
-    header: &Header,
-    works: &[Workload],
-    mut bench: Bench,
+    validation: Exploration,
+    workloads: usize,
     journal: &mut Journal,
-    watch: &Watch<'_>,
+    (quiet, interrupt): (bool, &Interrupt),
 ) -> anyhow::Result<Outcome> {
-    journal.put(&Line::Header(header.clone()))?;
-    for warning in &bench.warnings {
-        journal.put(&Line::Warning(warning.clone()))?;
-    }
-    let expected_s = header.forecast.map_or(0.0, |forecast| forecast.elapsed_s);
-    let until = Until::Visits { count: 2 * works.len(), forecast_s: expected_s };
-    let mut progress = Progress::new(until, watch.quiet);
-    let outcome = explore(
-        explore::Run {
-            rig: &mut *bench.rig,
-            plan: &mut ValidationPlan::new(works, header.seed),
-            header,
-            // Half of a validation is none: it ends when all is measured, or is interrupted.
-            budget_s: f64::INFINITY,
-            interrupt: &watch.interrupt.flag(),
-            journal: &mut |line| journal.write(line),
-            on_event: &mut |event| progress.show(&event),
-        },
-        Earlier { warnings: bench.warnings.clone(), ..Earlier::default() },
-    );
+    let expected_s = validation.header().forecast.map_or(0.0, |forecast| forecast.elapsed_s);
+    let until = Until::Visits { count: 2 * workloads, forecast_s: expected_s };
+    let mut progress = Progress::new(until, quiet);
+    let outcome = validation.run(Watch {
+        interrupt: &interrupt.flag(),
+        journal: &mut |line| journal.write(line),
+        on_event: &mut |event| progress.show(&event),
+    });
     drop(progress);
-    drop(bench); // test files and limits go before anything is said
-    Ok(outcome?)
+    outcome.with_context(|| format!("cannot write the record {}", journal.path().display()))
 }
 
 fn finish(
@@ -255,15 +209,15 @@ fn finish(
         validation: &validation,
         single_points: &single_points,
     };
-    let report = report::path(args.report.as_deref(), out);
+    let report = page_file::path(args.report.as_deref(), out);
     if let Some(report) = &report {
-        report::write(report, &ioscape_report::validation_html(&page), None)?;
+        page_file::write(report, &ioscape_report::validation_html(&page), None)?;
     }
     if args.json {
         answer(&serde_json::to_string_pretty(&validation)?)?;
     } else if !args.quiet {
-        let color = crate::output::is_colourful();
-        let mut text = ioscape_report::validation_text(&page, report::WIDTH, color);
+        let color = output::is_colourful();
+        let mut text = ioscape_report::validation_text(&page, page_file::WIDTH, color);
         for (name, error) in critique::single_point_errors(&single_points, &validation.points) {
             let error = show_percent(error);
             let _ = writeln!(text, "  {name} alone: half of the errors are above {error}");
@@ -281,7 +235,7 @@ fn finish(
     }
     let exit = verdict(args, &validation);
     match outcome.end.reason {
-        EndReason::Interrupted => Ok(signal_or(interrupt, exit)),
+        EndReason::Interrupted => Ok(interrupt.signal_or(exit)),
         _ => Ok(exit),
     }
 }

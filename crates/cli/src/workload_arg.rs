@@ -112,11 +112,10 @@ fn from_text(text: &str, flags: &WorkloadArgs) -> anyhow::Result<Asked> {
             named::names().chain(named::neighbours()).collect::<Vec<_>>().join(", ")
         ))
     })?;
-    let literal = work.literal();
-    let pairs = literal.split(',').filter_map(|pair| pair.split_once('='));
-    let pairs: Vec<(String, String)> =
-        pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    asked(Some(text.to_owned()), &pairs, flags).map_err(usage)
+    let over = flags.pairs();
+    let says_access = over.iter().any(|(key, _)| *key == "access");
+    let work = work.with_pairs(over).map_err(|error| usage(error.to_string()))?;
+    Ok(Asked { name: text.to_owned(), work, says_access })
 }
 
 /// `key = value` lines are one workload; tables of them are one each.
@@ -196,9 +195,9 @@ mod tests {
     fn flags(key: &str, value: &str) -> WorkloadArgs {
         use clap::Parser;
         let flag = format!("--{}", key.replace('_', "-"));
-        let cli = crate::args::Cli::parse_from(["ioscape", "measure", ".", &flag, value]);
+        let cli = crate::command::Cli::parse_from(["ioscape", "measure", ".", &flag, value]);
         match cli.command {
-            crate::args::Command::Measure(args) => args.keys,
+            crate::command::Command::Measure(args) => args.keys,
             _ => unreachable!("measure was typed"),
         }
     }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::target::mounts::{self, Mount};
+use crate::mounts::{self, Mount};
 
 /// Version of the control-group interface that a controller is used through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

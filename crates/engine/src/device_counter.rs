@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::sysfs::{attribute, whole};
 use crate::target::Ground;
-use crate::target::describe::{attribute, whole};
 
 /// A sector of `stat` has this size, whatever the device's own are.
 const SECTOR_BYTES: u64 = 512;

@@ -2,9 +2,9 @@
 //! enters them into the worker's tally with their times.
 
 use std::io;
-use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+pub use crate::request::Done;
 use crate::request::Op;
 use crate::tally::Tally;
 
@@ -12,17 +12,6 @@ mod buffers;
 pub mod null;
 pub mod psync;
 pub mod uring;
-
-/// A request that is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// What it was.
-    pub op: Op,
-    /// When it was submitted, by the worker's stopwatch.
-    pub began_ns: u64,
-    /// When it ended.
-    pub ended_ns: u64,
-}
 
 /// One worker's way to make requests happen.
 pub enum Engine {
@@ -108,17 +97,6 @@ impl SyncDue {
             self.left = self.every;
         }
         due
-    }
-}
-
-#[cold]
-pub(crate) fn failed(op: &Op, path: &Path, source: io::Error) -> Error {
-    Error::Request {
-        direction: if op.class.is_read() { "read" } else { "write" },
-        offset: op.offset,
-        length: op.length,
-        path: path.to_owned(),
-        source,
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ioscape_model::EndReason;
+
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -84,6 +86,15 @@ impl Error {
         source: impl Into<io::Error>,
     ) -> Self {
         Self::Path { operation, path: path.as_ref().to_owned(), source: source.into() }
+    }
+
+    /// Why a measurement ended, with the error that ended it, if any.
+    pub fn ending(error: Option<&Self>) -> EndReason {
+        match error {
+            None => EndReason::Complete,
+            Some(Self::Interrupted) => EndReason::Interrupted,
+            Some(_) => EndReason::Failed,
+        }
     }
 }
 

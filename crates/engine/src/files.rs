@@ -16,20 +16,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::extents;
 use crate::run_id::RunId;
+use crate::scratch;
 use crate::target::{Directory, Ground};
+pub use crate::verify::BLOCK_BYTES;
 use crate::verify::Tag;
 use layout::{Pattern, Writing};
 pub use leftovers::{Leftover, Removed, leftovers, neighbours, remove_leftovers};
 
-/// Files are written, and their room is counted, in blocks of this size.
-pub const BLOCK_BYTES: u64 = 4096;
 /// A file is broken up where its pieces are smaller than this in the mean.
 const PIECE_BYTES_MIN: f64 = 1_048_576.0;
 /// Pieces that are none too many for any part of a file.
@@ -283,7 +282,7 @@ fn create(directory: &Directory, run: &RunId, number: usize) -> Result<TestFile>
     let created = open(directory, &name, OFlags::CREATE | OFlags::EXCL)
         .map_err(|error| failed("create", error))?;
     let file = File::from(created);
-    if let Err(error) = lock(&file) {
+    if let Err(error) = scratch::lock(&file) {
         remove(directory, &name, &file).ok();
         return Err(failed("lock", error));
     }
@@ -293,20 +292,6 @@ fn create(directory: &Directory, run: &RunId, number: usize) -> Result<TestFile>
         return Err(failed("create", Errno::NOENT));
     }
     Ok(TestFile::of(file, number))
-}
-
-/// Takes the lock. A listing of leftovers may hold it for an instant.
-pub(crate) fn lock(file: impl AsFd) -> rustix::io::Result<()> {
-    const ATTEMPTS: usize = 20;
-    const PAUSE_NS: u64 = 1_000_000;
-    let clock = Clock::start();
-    for _ in 0..ATTEMPTS {
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => clock.sleep_until(clock.now_ns() + PAUSE_NS),
-            answer => return answer,
-        }
-    }
-    Err(Errno::WOULDBLOCK)
 }
 
 /// Opens a name of ours for reading and writing, without touching its access time where the

@@ -3,18 +3,18 @@
 
 pub mod checkup;
 mod device;
-mod memory;
 mod probe;
 mod processor;
 mod sample;
 
-use std::fs;
 use std::path::Path;
 
 use ioscape_model::Host;
 
 use crate::cgroup::{self, Group, Version};
 use crate::clock::Clock;
+use crate::memory;
+use crate::sysfs::read;
 
 /// The machine as it is now. Takes up to 0.3 s, for the speed of memory.
 pub fn describe(clock: &Clock) -> Host {
@@ -29,7 +29,7 @@ pub fn describe(clock: &Clock) -> Host {
         cpus: processor::allowed().len() as u32,
         llc_bytes,
         memory_bytes: meminfo_bytes("MemTotal"),
-        memory_available_bytes: memory_to_be_had_bytes(),
+        memory_available_bytes: memory::to_be_had_bytes(),
         kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
         os: distribution(),
         virtualisation: processor::virtualisation(),
@@ -59,15 +59,6 @@ pub fn describe(clock: &Clock) -> Host {
     }
 }
 
-/// Memory this process could have now, page cache given up for it: of the machine, or of the
-/// control groups it lives in where these allow less.
-pub fn memory_to_be_had_bytes() -> u64 {
-    let meminfo = read("/proc/meminfo").unwrap_or_default();
-    let machine = memory::meminfo_bytes(&meminfo, "MemAvailable").unwrap_or(0);
-    let group = Group::current("memory").and_then(|group| group.memory_to_be_had_bytes());
-    group.map_or(machine, |group| group.min(machine))
-}
-
 /// Processors that the calling thread may run on.
 pub fn allowed_cpus() -> Vec<usize> {
     processor::allowed()
@@ -88,13 +79,6 @@ fn load_average() -> Option<f64> {
 /// A number below `/proc/sys/vm`.
 fn sysctl(name: &str) -> Option<u64> {
     cgroup::number(&Path::new("/proc/sys/vm").join(name))
-}
-
-/// A file's text without the white space around it; `None` where there is nothing to read.
-fn read(path: impl AsRef<Path>) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
 }
 
 #[cfg(test)]

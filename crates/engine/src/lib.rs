@@ -17,7 +17,9 @@ pub mod file_rig;
 pub mod files;
 pub mod harness;
 pub mod host;
+mod memory;
 pub mod memory_limit;
+mod mounts;
 pub mod placement;
 pub mod primitives;
 pub mod request;
@@ -28,6 +30,7 @@ pub mod scratch;
 pub mod sim;
 #[cfg(test)]
 mod skipped;
+mod sysfs;
 pub mod tally;
 pub mod target;
 mod verify;

@@ -5,11 +5,15 @@
 //! table is used up it is gone through again; places are drawn for every request, so that no pass
 //! repeats the addresses of another.
 
+use std::io;
+use std::path::Path;
+
 use ioscape_model::{SeqScope, SizeDist, Workload};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::error::Error;
 use crate::rig::Class;
 
 /// Draws in the tables of all workers together: the realised mean size is within 0.4 % of the
@@ -31,6 +35,31 @@ pub struct Op {
     pub class: Class,
     /// When it is to begin, by the worker's stopwatch; 0 is at once.
     pub due_ns: u64,
+}
+
+/// A request that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// What it was.
+    pub op: Op,
+    /// When it was submitted, by the worker's stopwatch.
+    pub began_ns: u64,
+    /// When it ended.
+    pub ended_ns: u64,
+}
+
+impl Op {
+    /// The error of this request, where it failed.
+    #[cold]
+    pub(crate) fn failed(&self, path: &Path, source: io::Error) -> Error {
+        Error::Request {
+            direction: if self.class.is_read() { "read" } else { "write" },
+            offset: self.offset,
+            length: self.length,
+            path: path.to_owned(),
+            source,
+        }
+    }
 }
 
 /// A length with a class in its lowest two bits: the table is read from end to end all the time.

@@ -7,10 +7,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::io::Errno;
 
+use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::files;
 use crate::run_id::RunId;
 use crate::target::Directory;
 
@@ -38,7 +39,7 @@ impl Scratch {
         };
         rustix::fs::mkdirat(directory.as_fd(), &name, Mode::RWXU).map_err(failed("create"))?;
         let handle = open(&directory, &name).map_err(failed("open"))?;
-        files::lock(&handle).map_err(failed("lock"))?;
+        lock(&handle).map_err(failed("lock"))?;
         Ok(Self { directory, name, path, handle })
     }
 
@@ -90,6 +91,20 @@ pub(crate) fn allocated_bytes(path: &Path) -> u64 {
 fn open(directory: &Directory, name: &str) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(directory.as_fd(), name, flags, Mode::empty())
+}
+
+/// Takes the lock. A listing of leftovers may hold it for an instant.
+pub(crate) fn lock(file: impl AsFd) -> rustix::io::Result<()> {
+    const ATTEMPTS: usize = 20;
+    const PAUSE_NS: u64 = 1_000_000;
+    let clock = Clock::start();
+    for _ in 0..ATTEMPTS {
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => clock.sleep_until(clock.now_ns() + PAUSE_NS),
+            answer => return answer,
+        }
+    }
+    Err(Errno::WOULDBLOCK)
 }
 
 #[cfg(test)]

@@ -5,10 +5,9 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 
-use crate::engine::{Done, failed};
 use crate::error::Result;
 use crate::failures::{self, Failures};
-use crate::request::Op;
+use crate::request::{Done, Op};
 use crate::rig::Class;
 use crate::verify::Mismatch;
 
@@ -172,7 +171,7 @@ impl Tally {
     /// Where it is the end.
     #[cold]
     pub fn fail(&mut self, op: &Op, path: &Path, error: io::Error) -> Result<()> {
-        let Some(failure) = failures::kind(&error) else { return Err(failed(op, path, error)) };
+        let Some(failure) = failures::kind(&error) else { return Err(op.failed(path, error)) };
         self.failed_ops += 1;
         let mismatch = error.get_ref().and_then(|inner| inner.downcast_ref::<Mismatch>());
         let offset = mismatch.map_or(op.offset, |mismatch| mismatch.offset);

@@ -6,7 +6,6 @@
 pub(crate) mod describe;
 mod device;
 mod ground;
-pub(crate) mod mounts;
 pub mod signature;
 mod uses;
 
@@ -20,10 +19,10 @@ use ioscape_model::warning::{Code, Severity, Warning};
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
 
 use crate::error::{Error, Result};
+use crate::mounts::{self, Mount};
 pub use describe::describe;
 pub use device::{Consent, Device, open_device};
 pub use ground::Ground;
-use mounts::Mount;
 pub use uses::Uses;
 
 /// What the kernel makes up: nothing is stored there.
@@ -56,7 +55,6 @@ const PSEUDO: &[&str] = &[
     "sysfs",
     "tracefs",
 ];
-const MEMORY: &[&str] = &["tmpfs", "ramfs"];
 /// A write goes to a new place; some compress.
 const COPY_ON_WRITE: &[&str] = &["btrfs", "zfs", "bcachefs", "nilfs2"];
 /// Another filesystem, another machine or a process of its own lies between: the page cache and
@@ -184,7 +182,7 @@ impl Directory {
 
     /// Whether files here live in memory.
     pub fn is_memory(&self) -> bool {
-        MEMORY.contains(&self.filesystem())
+        ioscape_model::host::is_in_memory(self.filesystem())
     }
 
     /// Whether a write goes to a new place.
@@ -211,7 +209,7 @@ impl Directory {
         }
         // ramfs knows no size at all, and that of tmpfs may exceed the memory.
         let free_bytes = if space.f_blocks == 0 { u64::MAX } else { free_bytes };
-        Ok(free_bytes.min(crate::host::memory_to_be_had_bytes()))
+        Ok(free_bytes.min(crate::memory::to_be_had_bytes()))
     }
 
     /// What a reader of the results has to know about this filesystem.

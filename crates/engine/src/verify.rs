@@ -11,9 +11,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::files::BLOCK_BYTES;
 use crate::run_id::RunId;
 
+/// Test files are whole blocks of this size, bytes.
+pub const BLOCK_BYTES: u64 = 4096;
 const BLOCK: usize = BLOCK_BYTES as usize;
 /// Tag, offset, generation, checksum: eight bytes each.
 const STAMP: usize = 32;

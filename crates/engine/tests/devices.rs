@@ -158,7 +158,7 @@ fn reading_alone_claims_nothing_and_cannot_write() {
     let written = std::os::unix::fs::FileExt::write_at(&file, b"x", 0);
     assert!(written.is_err(), "a descriptor for reading was written to");
     let target = one.describe();
-    assert_eq!((target.kind.as_str(), target.size_bytes), ("block_device", LENGTH));
+    assert_eq!((target.kind, target.size_bytes), (ioscape_model::TargetKind::BlockDevice, LENGTH));
     assert!(target.device.is_some_and(|name| name.starts_with("loop")));
 }
 

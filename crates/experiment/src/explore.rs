@@ -2,19 +2,17 @@
 //! budget. Whatever happens on the way, what was measured is in the journal before the next
 //! point begins.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use ioscape_analysis::predict::Predictor;
-use ioscape_engine::{Error, Rig};
-use ioscape_model::{
-    Code, End, EndReason, Header, Line, Point, Role, Rules, Severity, Spent, Warning, Workload,
-};
-use ioscape_stats::quantile;
+use ioscape_engine::Error;
+use ioscape_model::{Code, End, EndReason, Header, Line, Point, Role, Rules, Warning, Workload};
 
-use crate::measure::{self, Subject, measure};
-use crate::plan::{Landscape, Plan, Seen, Visit};
+pub use crate::course::{Earlier, Event, Journal, JournalError, Outcome, Run};
+use crate::course::{Progress, stood_still};
+use crate::measure::{Subject, measure};
+use crate::plan::{Seen, Visit};
 use crate::publish;
-use crate::written::{self, LeftOut, Written};
+use crate::written::{self, LeftOut};
 
 /// Seconds between two canaries.
 const CANARY_EVERY_S: f64 = 60.0;
@@ -24,163 +22,13 @@ const FIRST_MAP_S: f64 = 50.0;
 const MAP_EVERY_POINTS: usize = 100;
 /// The same where the run may end with any of them: `--precision`.
 const MAP_EVERY_POINTS_PRECISE: usize = 25;
-/// Laying out much takes longer, byte by byte, than the little that was tried; then it is read in.
-const LAYOUT_SLOWER: f64 = 3.0;
-/// What a visit is expected to take before one was made, seconds.
-const VISIT_S: f64 = 2.5;
-/// Of so many visits the longest says how long the next one may take.
-const VISITS_RECENT: usize = 8;
 /// A visit ends with a timed fdatasync only where that takes no longer, seconds.
 const FLUSH_MAX_S: f64 = 4.0;
 /// A writing visit longer than this, layout and warm-up apart, was stalled, seconds.
 const STALL_S: f64 = 15.0;
 
-/// What happens, for whoever shows progress.
-#[derive(Clone, Debug)]
-pub enum Event<'a> {
-    /// A visit begins.
-    Visit {
-        /// What is measured.
-        visit: &'a Visit,
-        /// Visits made so far.
-        points: usize,
-        /// Seconds of the budget used.
-        elapsed_s: f64,
-    },
-    /// Something happens within the visit.
-    Measuring(measure::Event),
-    /// A visit is over.
-    Point(&'a Point),
-    /// A revision of the map was written.
-    Map {
-        /// Which.
-        revision: u32,
-        /// Borders and regions in it.
-        landscape: &'a Landscape,
-    },
-}
-
-/// Where lines go, one at a time, flushed.
-pub type Journal<'a> = dyn FnMut(&Line) -> std::io::Result<()> + 'a;
-
-/// What earlier parts of a run left.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Earlier {
-    /// Their points.
-    pub points: Vec<Point>,
-    /// Seconds of the budget they used.
-    pub elapsed_s: f64,
-    /// The last revision they closed.
-    pub revision: u32,
-    /// Bytes they wrote, as far as the record says.
-    pub written_bytes: u64,
-    /// What the device took meanwhile, as far as the record says.
-    pub device_written_bytes: u64,
-    /// Doubts already in the record.
-    pub warnings: Vec<Warning>,
-}
-
-/// A run.
-pub struct Run<'a> {
-    /// Where the workloads run.
-    pub rig: &'a mut dyn Rig,
-    /// What chooses them.
-    pub plan: &'a mut dyn Plan,
-    /// The first line of the record, already written.
-    pub header: &'a Header,
-    /// The budget, seconds of the rig's clock, all parts of a resumed run together. The header's
-    /// is the one it began with.
-    pub budget_s: f64,
-    /// Raised by Ctrl-C and SIGTERM.
-    pub interrupt: &'a AtomicBool,
-    /// Where lines go.
-    pub journal: &'a mut Journal<'a>,
-    /// Who watches.
-    pub on_event: &'a mut dyn FnMut(Event<'_>),
-}
-
-/// What a run gave.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The last line of the record.
-    pub end: End,
-    /// Why it failed, where it did.
-    pub failure: Option<String>,
-    /// The models of the last map, where the points allow any.
-    pub models: Option<Predictor>,
-}
-
-/// A record could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write the record: {0}")]
-pub struct JournalError(#[from] std::io::Error);
-
 /// Why and, where it failed, on what a run ended.
 type Ending = (EndReason, Option<String>);
-
-/// How far a run has come.
-pub(crate) struct Progress {
-    pub(crate) points: Vec<Point>,
-    pub(crate) revision: u32,
-    pub(crate) warnings: Vec<Warning>,
-    elapsed_before_s: f64,
-    written_before_bytes: u64,
-    device_written_before_bytes: u64,
-    written: Written,
-    points_at_map: usize,
-    /// On the budget's clock.
-    last_canary_s: f64,
-}
-
-impl Progress {
-    fn after(earlier: Earlier) -> Self {
-        Self {
-            written: Written::after(earlier.points.len()),
-            points: earlier.points,
-            revision: earlier.revision,
-            warnings: earlier.warnings,
-            elapsed_before_s: earlier.elapsed_s,
-            written_before_bytes: earlier.written_bytes,
-            device_written_before_bytes: earlier.device_written_bytes,
-            points_at_map: 0,
-            last_canary_s: f64::NEG_INFINITY,
-        }
-    }
-
-    /// Seconds of the budget used, all parts of the run together.
-    pub(crate) fn elapsed_s(&self, rig: &dyn Rig) -> f64 {
-        self.elapsed_before_s + rig.now_s()
-    }
-
-    fn written_bytes(&self, rig: &dyn Rig) -> u64 {
-        self.written_before_bytes + rig.written_bytes()
-    }
-
-    fn device_written_bytes(&self, rig: &dyn Rig) -> Option<u64> {
-        Some(self.device_written_before_bytes + rig.device_written_bytes()?)
-    }
-
-    /// What counts against `--max-written` before this part begins.
-    fn spent_before_bytes(&self) -> u64 {
-        self.written_before_bytes.max(self.device_written_before_bytes)
-    }
-
-    /// What this visit may take, laying out what is missing and reading it in included, seconds.
-    fn next_visit_s(&self, header: &Header, visit: &Visit) -> f64 {
-        let of_point = |point: &Point| point.workload.unique_bytes;
-        let laid_out = self.points.iter().map(of_point).max().unwrap_or(0);
-        let missing = visit.workload.unique_bytes.saturating_sub(laid_out) as f64;
-        let rate = header.hints.layout_bytes_per_s.unwrap_or(f64::INFINITY);
-        self.visit_s() + LAYOUT_SLOWER * missing / rate
-    }
-
-    /// What the next visit may take, seconds. A visit during which we stood still says nothing of it.
-    fn visit_s(&self) -> f64 {
-        let recent = &self.points[self.points.len().saturating_sub(VISITS_RECENT)..];
-        let ours = recent.iter().filter(|point| !stood_still(point));
-        ours.map(|point| point.elapsed_s).reduce(f64::max).unwrap_or(VISIT_S)
-    }
-}
 
 /// Runs the plan to its end, the budget's, or Ctrl-C's. The budget's clock is the rig's: whatever
 /// the process did before counts where the rig's clock began with it.
@@ -376,11 +224,6 @@ fn stalled(point: &Point) -> Option<Warning> {
     Some(Warning::new(Code::WriteStall, text, remedy))
 }
 
-/// Whether this process, or the whole machine, stood still during the visit.
-fn stood_still(point: &Point) -> bool {
-    point.warnings.iter().any(|warning| warning.code == Code::ClockJump)
-}
-
 /// Enters a doubt about the run, once for each code.
 fn note(run: &mut Run<'_>, progress: &mut Progress, warning: Warning) -> Result<(), JournalError> {
     let known = |known: &Warning| known.code == warning.code && known.severity >= warning.severity;
@@ -403,41 +246,12 @@ fn map_is_due(run: &Run<'_>, progress: &Progress, end_s: f64) -> bool {
 }
 
 fn end_line(run: &Run<'_>, progress: &Progress, reason: EndReason) -> End {
-    let spent_s = progress.points.iter().fold(Spent::default(), |sum, p| sum.plus(&p.spent_s));
-    let read = |point: &Point| point.classes.read_seq.bytes + point.classes.read_rand.bytes;
     End {
-        reason,
-        points: progress.points.len() as u64,
-        elapsed_s: progress.elapsed_s(run.rig),
-        spent_s,
-        read_bytes: progress.points.iter().map(read).sum(),
         written_bytes: progress.written_bytes(run.rig),
         device_written_bytes: progress.device_written_bytes(run.rig),
         forecast: run.header.forecast,
-        dropped: vec![],
+        ..End::after(reason, &progress.points, progress.elapsed_s(run.rig))
     }
-}
-
-/// Doubt that the machine stayed as it was, from the canaries.
-pub(crate) fn canary_drift(points: &[Point]) -> Option<Warning> {
-    /// A canary that moves further than this, from the median, says that the machine changed.
-    const DRIFT: f64 = 0.25;
-    let canaries = points.iter().filter(|point| point.role == Role::Canary);
-    let mut throughputs: Vec<f64> = canaries.map(Point::throughput).collect();
-    throughputs.sort_by(f64::total_cmp);
-    let median = Some(quantile(&throughputs, 0.5)).filter(|median| *median > 0.0)?;
-    let (slowest, fastest) = (throughputs.first()? / median, throughputs.last()? / median);
-    if slowest > 1.0 - DRIFT && fastest < 1.0 + DRIFT {
-        return None;
-    }
-    let text = format!(
-        "the same small cached read ran at {:.0} % to {:.0} % of its median during the run",
-        slowest * 100.0,
-        fastest * 100.0
-    );
-    let remedy = "something else used the machine, or its clock speed changed: run again when it \
-                  is quiet, or give the run a longer --budget";
-    Some(Warning::new(Code::Drift, text, remedy).with_severity(Severity::Warning))
 }
 
 #[cfg(test)]

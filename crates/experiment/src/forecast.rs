@@ -3,7 +3,7 @@
 //! the full grid). Arithmetic on settings; nothing is measured here.
 
 use ioscape_model::units::show_rate;
-use ioscape_model::{Method, Range, Ranges, Rules};
+use ioscape_model::{Header, Method, Range, Ranges, Rules};
 use serde::Serialize;
 
 use crate::plan::PaperPlan;
@@ -42,6 +42,19 @@ pub struct Question {
     pub written_max_bytes: Option<u64>,
     /// How fast test files are laid out, where that was tried.
     pub layout_bytes_per_s: Option<f64>,
+}
+
+impl From<&Header> for Question {
+    fn from(header: &Header) -> Self {
+        Self {
+            method: header.method,
+            ranges: header.ranges,
+            rules: header.rules,
+            budget_s: header.budget_s,
+            written_max_bytes: header.limits.written_max_bytes,
+            layout_bytes_per_s: header.hints.layout_bytes_per_s,
+        }
+    }
 }
 
 /// What one plan costs.

@@ -2,6 +2,9 @@
 //! budget, goes on after an interruption.
 
 pub mod alternate;
+pub mod bench;
+mod course;
+pub mod exploration;
 pub mod explore;
 pub mod forecast;
 pub mod highest_rate;
@@ -11,5 +14,7 @@ mod publish;
 pub mod validate;
 mod written;
 
+pub use bench::Bench;
+pub use exploration::{Exploration, Settings, Watch};
 pub use measure::{Event, Subject, measure};
 pub use plan::{Landscape, Plan, Seen, Visit};

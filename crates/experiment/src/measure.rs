@@ -10,7 +10,7 @@ mod outcome;
 mod settle;
 
 use ioscape_engine::{Error, Rig, Window};
-use ioscape_model::{Point, Role, Rules, Workload};
+use ioscape_model::{End, EndReason, Point, Role, Rules, Workload};
 use ioscape_stats::{Drift, Kept, Mean, Piece};
 
 /// Confidence of the intervals inside a visit.
@@ -138,6 +138,15 @@ struct Taken {
     asked_s: f64,
     windows: Vec<Window>,
     series: Vec<Piece>,
+}
+
+/// The last line of a record whose visits were made on this rig.
+pub fn end(reason: EndReason, points: &[Point], rig: &dyn Rig) -> End {
+    End {
+        written_bytes: rig.written_bytes(),
+        device_written_bytes: rig.device_written_bytes(),
+        ..End::after(reason, points, rig.now_s())
+    }
 }
 
 /// What a look at the series says.

@@ -3,7 +3,7 @@
 //! killed goes on by showing its points to a fresh plan.
 
 use ioscape_analysis::model::{Training, drift_sd, samples, spread_out};
-use ioscape_model::{Border, Hints, Host, Point, Ranges, Region, Role, Workload};
+use ioscape_model::{Border, Header, Hints, Host, Method, Point, Ranges, Region, Role, Workload};
 
 mod blend;
 mod curve;
@@ -87,6 +87,17 @@ pub(crate) fn training(
         ranges,
         drift_sd: drift_sd(points, host),
         spread_out: spread_out(points),
+    }
+}
+
+/// The plan of a record: it follows from the header alone, so that a run that goes on decides as it
+/// did.
+pub fn decided_by(header: &Header) -> Box<dyn Plan> {
+    match header.method {
+        Method::Paper => Box::new(PaperPlan::new(header.ranges)),
+        Method::Global75 => Box::new(Global75Plan::new(header.ranges)),
+        Method::Orthogonal => Box::new(OrthogonalPlan::new(header.ranges, header.seed)),
+        _ => Box::new(BlendPlan::new(BlendSettings::of(header))),
     }
 }
 

@@ -3,16 +3,17 @@
 use ioscape_analysis::estimate;
 use ioscape_analysis::finding::{self, Evidence};
 use ioscape_analysis::predict::Predictor;
+use ioscape_model::line::REPEATED_MIN;
 use ioscape_model::units::{MIB, show_bytes};
-use ioscape_model::{Code, Curve, Finding, Line, Map, Method, ModelLine, Point, Severity, Warning};
-use ioscape_stats::median;
+use ioscape_model::{
+    Code, Curve, Finding, FindingCode, FoundBy, Line, Map, ModelLine, Point, Role, Severity,
+    Warning,
+};
+use ioscape_stats::{median, quantile};
 
-use crate::explore::{self, Event, JournalError, Progress, Run};
+use crate::course::{Event, JournalError, Progress, Run};
 use crate::plan::filling::Filling;
 use crate::plan::{Landscape, training};
-
-/// So many workloads have to be visited more than once for the spread to be known.
-const REPEATED_MIN: usize = 10;
 
 /// Workloads by which `--precision` is judged: always the same ones.
 const REFERENCE: u64 = 64;
@@ -83,7 +84,7 @@ fn model_finding(predictor: &Predictor, lines: &[ModelLine], revision: u32) -> O
     let parameters = lines.first().map(|line| line.parameters.iter());
     let figures = parameters.into_iter().flatten().map(|(name, p)| (name.clone(), p.value));
     (!sentences.is_empty()).then(|| Finding {
-        code: "model".to_owned(),
+        code: FindingCode::Model,
         text: sentences.join(" "),
         figures: figures.collect(),
         revision,
@@ -111,17 +112,16 @@ pub(crate) fn is_precise(predictor: &Predictor, run: &Run<'_>, points: &[Point])
 pub(crate) fn closing_warnings(run: &Run<'_>, progress: &Progress) -> Vec<Warning> {
     let landscape = run.plan.landscape(&progress.points);
     let counters = run.header.hints.counters;
-    let read_border = landscape
-        .borders
-        .iter()
-        .any(|border| border.curve != Curve::Write && (!counters || border.found_by != "timing"));
+    let read_border = landscape.borders.iter().any(|border| {
+        border.curve != Curve::Write && (!counters || border.found_by != FoundBy::Timing)
+    });
     let mut warnings = Vec::new();
     // What a map does not reach its validation has from it.
-    let is_map = run.header.method != Method::Validate;
+    let is_map = run.header.method.is_map();
     if is_map && !read_border && !progress.points.is_empty() {
         warnings.extend(border_not_reached(run, &progress.points));
     }
-    warnings.extend(explore::canary_drift(&progress.points));
+    warnings.extend(canary_drift(&progress.points));
     warnings.extend(incomplete(&progress.points, is_map));
     warnings
 }
@@ -173,4 +173,26 @@ fn border_not_reached(run: &Run<'_>, points: &[Point]) -> Option<Warning> {
         limit_bytes as u64 / MIB
     );
     Some(Warning::new(Code::BorderNotReached, text, remedy).with_severity(Severity::Warning))
+}
+
+/// Doubt that the machine stayed as it was, from the canaries.
+fn canary_drift(points: &[Point]) -> Option<Warning> {
+    /// A canary that moves further than this, from the median, says that the machine changed.
+    const DRIFT: f64 = 0.25;
+    let canaries = points.iter().filter(|point| point.role == Role::Canary);
+    let mut throughputs: Vec<f64> = canaries.map(Point::throughput).collect();
+    throughputs.sort_by(f64::total_cmp);
+    let median = Some(quantile(&throughputs, 0.5)).filter(|median| *median > 0.0)?;
+    let (slowest, fastest) = (throughputs.first()? / median, throughputs.last()? / median);
+    if slowest > 1.0 - DRIFT && fastest < 1.0 + DRIFT {
+        return None;
+    }
+    let text = format!(
+        "the same small cached read ran at {:.0} % to {:.0} % of its median during the run",
+        slowest * 100.0,
+        fastest * 100.0
+    );
+    let remedy = "something else used the machine, or its clock speed changed: run again when it \
+                  is quiet, or give the run a longer --budget";
+    Some(Warning::new(Code::Drift, text, remedy).with_severity(Severity::Warning))
 }

@@ -278,6 +278,10 @@ fn a_map_holds_the_models_and_says_what_they_found() {
     let blend = record.models.iter().find(|model| model.name == "blend").unwrap();
     assert_eq!(blend.revision, revision);
     assert!(blend.parameters.values().all(|p| p.value.is_finite()), "{blend:?}");
-    let finding = record.findings.iter().find(|finding| finding.code == "model").unwrap();
+    let finding = record
+        .findings
+        .iter()
+        .find(|finding| finding.code == ioscape_model::FindingCode::Model)
+        .unwrap();
     assert!(finding.text.len() > 20, "{}", finding.text);
 }

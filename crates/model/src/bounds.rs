@@ -42,11 +42,17 @@ const FREE: [&str; 17] = [
     "sim",
 ];
 
-/// Whether a run can have written this line.
-///
-/// # Errors
-/// The first number that no run writes.
-pub(crate) fn check(line: &Line) -> Result<(), RulesError> {
+impl Line {
+    /// Whether a run can have written it: readers refuse it otherwise.
+    ///
+    /// # Errors
+    /// The first number that no run writes.
+    pub fn check(&self) -> Result<(), RulesError> {
+        check(self)
+    }
+}
+
+fn check(line: &Line) -> Result<(), RulesError> {
     match line {
         Line::Header(header) => check_header(header)?,
         Line::Point(point) => check_workload("workload", &point.workload)?,

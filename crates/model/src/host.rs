@@ -66,14 +66,40 @@ pub struct Host {
     pub load_average: f64,
 }
 
+/// What kind of target it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetKind {
+    /// Not said.
+    #[default]
+    #[serde(rename = "")]
+    Unknown,
+    /// A directory.
+    Directory,
+    /// A block device.
+    BlockDevice,
+    /// A simulated device.
+    Sim,
+    /// Whatever another program measured.
+    Imported,
+}
+
+/// Filesystems that live in memory.
+const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "hugetlbfs", "devtmpfs"];
+
+/// Whether files on a filesystem of this type live in memory: there is no storage behind it.
+pub fn is_in_memory(filesystem: &str) -> bool {
+    IN_MEMORY.contains(&filesystem)
+}
+
 /// What is measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Target {
     /// As it was given, made absolute.
     pub path: String,
-    /// `directory`, `block_device` or `sim`; `imported` where another program measured.
-    pub kind: String,
+    /// What kind of target it is.
+    pub kind: TargetKind,
     /// Filesystem type.
     pub filesystem: String,
     /// Mount options, of the mount and of the filesystem.
@@ -104,4 +130,22 @@ pub struct Target {
     pub loop_backing: Option<String>,
     /// Simulated device: its parameters, as TOML.
     pub sim: Option<String>,
+}
+
+impl Target {
+    /// Whether it is a simulated device, which has nothing to do with the memory, the kernel and the
+    /// storage of the machine.
+    pub fn is_simulated(&self) -> bool {
+        self.kind == TargetKind::Sim
+    }
+
+    /// Whether its files live in memory.
+    pub fn is_in_memory(&self) -> bool {
+        is_in_memory(&self.filesystem)
+    }
+
+    /// The mount option by which the filesystem compresses.
+    pub fn compress_option(&self) -> Option<&str> {
+        self.mount_options.split(',').find(|option| option.starts_with("compress"))
+    }
 }

@@ -19,6 +19,7 @@
 pub mod answer;
 mod bounds;
 pub mod checkup;
+pub mod graph;
 pub mod host;
 pub mod line;
 pub mod named;
@@ -29,6 +30,7 @@ pub mod seal;
 pub mod suite;
 pub mod units;
 pub mod warning;
+mod word;
 pub mod workload;
 
 pub use answer::{
@@ -36,10 +38,11 @@ pub use answer::{
     Prediction, Predictions, PriceComparison, PricePerformance, RecordWarnings, RegionComparison,
     RegionLevel, Repeatability, SystemComparison, Validation, ValidationPoint, Verdict, Worth,
 };
-pub use host::{Host, Target};
+pub use host::{Host, Target, TargetKind};
 pub use line::{
-    Border, BorderUniqueBytes, Curve, Dropped, End, EndReason, Estimate, Finding, Header, Line,
-    Map, Method, ModelLine, Region, RegionUniqueBytes, Tool, Want,
+    Border, BorderUniqueBytes, Curve, Dropped, End, EndReason, Estimate, Finding, FindingCode,
+    FoundBy, Header, Line, Map, Method, ModelLine, Origin, Region, RegionKind, RegionUniqueBytes,
+    Tool, Want,
 };
 pub use point::{
     ClassTotals, Classes, Failed, Failure, Interval, Point, RequestClass, ResponseTime, Role, Spent,
@@ -50,4 +53,5 @@ pub use suite::{
     Better, Contrast, IoShare, Purpose, Score, Suite, SuiteLines, SuiteSettings, Trial, TrialFigure,
 };
 pub use warning::{Code, Severity, Warning};
+pub use word::word;
 pub use workload::{Access, Arrivals, Layout, SeqScope, SizeDist, State, Workload, WorkloadError};

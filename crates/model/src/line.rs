@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Contrast, Hints, Host, Interval, Limits, Point, Ranges, ResponseTime, Rules, RulesError, Score,
-    Spent, Suite, Target, Trial, Warning, Workload, bounds,
+    Contrast, Hints, Host, Interval, Limits, Point, Ranges, ResponseTime, Rules, Score, Spent,
+    Suite, Target, Trial, Warning, Workload, units::show_size,
 };
 
 /// The record format this build writes.
@@ -53,16 +53,6 @@ pub enum Line {
     End(End),
 }
 
-impl Line {
-    /// Whether a run can have written it: readers refuse it otherwise.
-    ///
-    /// # Errors
-    /// The first number that no run writes.
-    pub fn check(&self) -> Result<(), RulesError> {
-        bounds::check(self)
-    }
-}
-
 /// The program that wrote the record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
@@ -94,6 +84,28 @@ pub enum Method {
     Suite,
     /// One side of two that were measured in alternation.
     Compare,
+}
+
+impl Method {
+    /// Whether it explores: its record holds a map, and can be gone on with.
+    pub fn is_map(self) -> bool {
+        matches!(self, Self::Blend | Self::Paper | Self::Global75 | Self::Orthogonal)
+    }
+}
+
+/// How a record came to be made, whatever it measures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Origin {
+    /// The program.
+    pub tool: Tool,
+    /// What was typed.
+    pub command_line: Vec<String>,
+    /// Wall-clock time at the start, UTC.
+    pub start_time: String,
+    /// Names the run in file names and groups.
+    pub run_id: String,
+    /// Where all chance comes from.
+    pub seed: u64,
 }
 
 /// The first line.
@@ -136,6 +148,31 @@ pub struct Header {
     pub forecast: Option<Forecast>,
 }
 
+impl Header {
+    /// A header with brief rules, the usual ranges of the machine, and neither budget nor limits,
+    /// hints or forecast.
+    pub fn new(origin: Origin, method: Method, host: Host, target: Target) -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            tool: origin.tool,
+            run_id: origin.run_id,
+            command_line: origin.command_line,
+            seed: origin.seed,
+            start_time: origin.start_time,
+            ranges: Ranges::usual(host.cpus),
+            host,
+            target,
+            method,
+            rules: Rules::brief(),
+            budget_s: 0.0,
+            limits: Limits::default(),
+            hints: Hints::default(),
+            asked: vec![],
+            forecast: None,
+        }
+    }
+}
+
 /// What a run is expected to cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Forecast {
@@ -146,6 +183,12 @@ pub struct Forecast {
     /// Bytes written, layout included.
     pub written_bytes: u64,
 }
+
+/// What visits to one workload are assumed to differ by, as far as none was repeated: standard
+/// deviation of the logarithm.
+pub const SPREAD_ASSUMED: f64 = 0.04;
+/// Fewer workloads visited twice say little about how much visits differ.
+pub const REPEATED_MIN: usize = 10;
 
 /// One workload, pooled over its visits, with 95 % intervals from the variance between visits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -188,6 +231,18 @@ pub enum Curve {
     Mixed,
 }
 
+/// How a border was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundBy {
+    /// Counters of hits and misses.
+    Counters,
+    /// Times per request.
+    Timing,
+    /// The steepest part of a curve between two points (Chen and Patterson 1994, section 8).
+    Slope,
+}
+
 /// Where a border lies, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BorderUniqueBytes {
@@ -212,8 +267,8 @@ pub struct Border {
     pub unique_bytes: BorderUniqueBytes,
     /// On which curve.
     pub curve: Curve,
-    /// How it was found: `counters`, `timing`, `slope`.
-    pub found_by: String,
+    /// How it was found.
+    pub found_by: FoundBy,
     /// Time per request far beyond the border over time per request before it.
     #[serde(serialize_with = "crate::point::finite")]
     pub step: f64,
@@ -231,6 +286,63 @@ pub struct RegionUniqueBytes {
     pub to: f64,
     /// Where its family is measured.
     pub focal: f64,
+}
+
+/// What a region seems to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegionKind {
+    /// All that was measured: no border divides it.
+    WholeRange,
+    /// Reads hit, and writes are absorbed.
+    Cache,
+    /// Writes are absorbed, and reads go to the storage.
+    WriteCache,
+    /// Reads hit, and writes wait for the storage.
+    WriteBack,
+    /// Nothing is cached.
+    Storage,
+}
+
+impl RegionKind {
+    /// The region's name in the record; those that have namesakes are numbered from 1.
+    pub fn name(self, number: Option<usize>) -> String {
+        let name = match self {
+            Self::WholeRange => "whole range",
+            Self::Cache => "cache",
+            Self::WriteCache => "write cache",
+            Self::WriteBack => "write-back",
+            Self::Storage => "storage",
+        };
+        number.map_or_else(|| name.to_owned(), |number| format!("{name} {number}"))
+    }
+}
+
+impl Region {
+    /// `cache region`, `whole range`.
+    pub fn noun(&self) -> String {
+        let is_whole = self.name == RegionKind::WholeRange.name(None);
+        if is_whole { self.name.clone() } else { format!("{} region", self.name) }
+    }
+
+    /// `the cache region (8 MiB to 249 MiB)`, as sentences name it.
+    pub fn place(&self) -> String {
+        let at = self.unique_bytes;
+        format!("the {} ({} to {})", self.noun(), show_size(at.from), show_size(at.to))
+    }
+
+    /// `In the cache region (8 MiB to 249 MiB), reads run faster.` out of `reads run faster`.
+    pub fn sentence(&self, clause: &str) -> String {
+        format!("In {}, {clause}.", self.place())
+    }
+
+    /// What such a sentence says when it stands under the region's name: `Reads run faster.`
+    pub fn without_place(&self, sentence: &str) -> String {
+        let rest = sentence.strip_prefix(&format!("In {}, ", self.place())).unwrap_or(sentence);
+        let mut letters = rest.chars();
+        letters
+            .next()
+            .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    }
 }
 
 /// A region.
@@ -276,11 +388,47 @@ pub struct ParameterValue {
     pub standard_error: f64,
 }
 
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingCode {
+    /// The target lives in memory.
+    MemoryFilesystem,
+    /// How many levels the storage shows.
+    Levels,
+    /// A border that is the processor's cache.
+    ProcessorCache,
+    /// The cache that reads are served from.
+    ReadCache,
+    /// The cache that absorbs writes.
+    WriteCache,
+    /// Write-back or write-through.
+    WritePolicy,
+    /// The fastest that was seen.
+    PeakRates,
+    /// What sets the pace in a region.
+    Bound,
+    /// Reads against writes in a region.
+    ReadWriteRatio,
+    /// What sequence brings in a region.
+    Sequentiality,
+    /// Request sizes worth using in a region.
+    GoodSizes,
+    /// Where larger requests stop to bring more in a region.
+    Saturation,
+    /// What more processes bring in a region.
+    Concurrency,
+    /// Throughput keeps falling beyond the last border.
+    DecliningTail,
+    /// The parameters of the model.
+    Model,
+}
+
 /// A sentence, drawn from the data only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// What it is about: `read_cache`, `write_cache`, `write_policy`, `good_sizes`, `concurrency`, …
-    pub code: String,
+    /// What it is about.
+    pub code: FindingCode,
     /// The sentence.
     pub text: String,
     /// The figures behind it; names carry their unit.
@@ -364,6 +512,24 @@ pub struct End {
     pub dropped: Vec<Dropped>,
 }
 
+impl End {
+    /// The end of a record of these points, which wrote what their requests did and no layout.
+    pub fn after(reason: EndReason, points: &[Point], elapsed_s: f64) -> Self {
+        let bytes = |bytes: fn(&Point) -> u64| points.iter().map(bytes).sum();
+        Self {
+            reason,
+            points: points.len() as u64,
+            elapsed_s,
+            spent_s: points.iter().fold(Spent::default(), |sum, point| sum.plus(&point.spent_s)),
+            read_bytes: bytes(|p| p.classes.read_seq.bytes + p.classes.read_rand.bytes),
+            written_bytes: bytes(|p| p.classes.write_seq.bytes + p.classes.write_rand.bytes),
+            device_written_bytes: None,
+            forecast: None,
+            dropped: vec![],
+        }
+    }
+}
+
 /// A workload that was asked for and dropped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dropped {
@@ -381,4 +547,27 @@ pub enum Want {
     Time,
     /// The test files, or the dirty data in memory, had no room.
     Room,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_under_a_regions_name_does_not_repeat_it() {
+        let region = |name: String| Region {
+            name,
+            unique_bytes: RegionUniqueBytes { from: 8_388_608.0, to: 67_108_864.0, focal: 2e7 },
+            focal: Workload::default(),
+            revision: 0,
+        };
+        let cache = region(RegionKind::Cache.name(Some(2)));
+        let said = cache.sentence("reads run faster");
+        assert_eq!(said, "In the cache 2 region (8 MiB to 64 MiB), reads run faster.");
+        assert_eq!(cache.without_place(&said), "Reads run faster.");
+        let whole = region(RegionKind::WholeRange.name(None));
+        assert_eq!(whole.without_place(&said), said, "of another region");
+        assert_eq!(whole.without_place(&whole.sentence("x")), "X.");
+        assert_eq!(whole.without_place(""), "");
+    }
 }

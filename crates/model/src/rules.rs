@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Access;
 use crate::units::{DURATION_S_MAX, GIB, KIB, MIB};
 use crate::workload::{DEPTH_MAX, SIZE_MEAN_MAX};
+use crate::{Access, Workload};
 
 /// How far a map sweeps requests in flight per process, and writes between two fdatasyncs.
 const DEPTH_SWEPT_MAX: u64 = 32;
@@ -167,6 +167,23 @@ impl Ranges {
         let (depth, fsync_every) = (Range::one(), Range::none());
         let access = Access::Buffered;
         Self { unique_bytes, size_mean, process_num, depth, fsync_every, access }
+    }
+
+    /// From the smallest to the largest of these workloads in the first three parameters; past the
+    /// page cache where all of them are.
+    pub fn spanning<'a>(works: impl Iterator<Item = &'a Workload> + Clone) -> Self {
+        let range = |value: fn(&Workload) -> u64| Range {
+            min: works.clone().map(value).min().unwrap_or(0),
+            max: works.clone().map(value).max().unwrap_or(0),
+        };
+        let ranges = Self::of_five(
+            range(|work| work.unique_bytes),
+            range(|work| work.size_mean),
+            range(|work| u64::from(work.process_num)),
+        );
+        let mut accesses = works.map(|work| work.access);
+        let is_direct = accesses.all(|access| access == Access::Direct);
+        Self { access: if is_direct { Access::Direct } else { Access::Buffered }, ..ranges }
     }
 
     /// The same with sweeps over requests in flight and over fdatasyncs.

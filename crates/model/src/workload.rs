@@ -1,12 +1,13 @@
 //! A workload, exactly: the five parameters of Chen and Patterson (1994, section 5) and the keys
 //! that Linux of today adds. How requests are drawn from it is the engine's business.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{KIB, MIB, parse_size, show_bytes};
+use crate::word;
 
 /// A share (the data of one process) holds at least this many mean requests.
 pub const SHARE_REQUESTS_MIN: u64 = 8;
@@ -144,7 +145,7 @@ pub enum WorkloadError {
     #[error("`{0}` is not key=value; write for example unique_bytes=64MiB,read_frac=0.7")]
     NotAPair(String),
     /// No such key.
-    #[error("unknown key `{0}`; the keys are {keys}", keys = KEYS.join(", "))]
+    #[error("unknown key `{0}`; the keys are {keys}", keys = KEYS.map(|key| key.name).join(", "))]
     UnknownKey(String),
     /// The same key twice.
     #[error("`{0}` is given twice; leave one out")]
@@ -172,23 +173,187 @@ pub enum WorkloadError {
     },
 }
 
+/// A key of a workload: how it is typed, shown and read.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// As it stands before the `=`.
+    pub name: &'static str,
+    /// The flag of that name.
+    pub flag: &'static str,
+    /// What kind of value it takes: `SIZE`.
+    pub value: &'static str,
+    /// What it is, in a line.
+    pub help: &'static str,
+    /// Who knows what it changes.
+    kind: Kind,
+    set: fn(&mut Workload, &'static str, &str) -> Result<(), WorkloadError>,
+    show: fn(&Workload) -> String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// One of the five parameters of Chen and Patterson: always shown.
+    Parameter,
+    /// A map knows it, or it says nothing without one that it does not.
+    Mapped,
+    /// No map varies it.
+    Measured,
+}
+
 /// All keys, in the order they are shown.
-pub const KEYS: [&str; 15] = [
-    "unique_bytes",
-    "size_mean",
-    "size_dist",
-    "read_frac",
-    "seq_frac",
-    "seq_scope",
-    "process_num",
-    "layout",
-    "align",
-    "depth",
-    "access",
-    "fsync_every",
-    "rate",
-    "arrivals",
-    "state",
+pub static KEYS: [Key; 15] = [
+    Key {
+        name: "unique_bytes",
+        flag: "unique-bytes",
+        value: "SIZE",
+        help: "Data touched, all processes together",
+        kind: Kind::Parameter,
+        set: |work, key, value| size(key, value).map(|bytes| work.unique_bytes = bytes),
+        show: |work| work.unique_bytes.to_string(),
+    },
+    Key {
+        name: "size_mean",
+        flag: "size-mean",
+        value: "SIZE",
+        help: "Mean request size",
+        kind: Kind::Parameter,
+        set: |work, key, value| size(key, value).map(|bytes| work.size_mean = bytes),
+        show: |work| work.size_mean.to_string(),
+    },
+    Key {
+        name: "size_dist",
+        flag: "size-dist",
+        value: "LAW",
+        help: "Law of request sizes: normal, fixed, exponential",
+        kind: Kind::Measured,
+        set: |work, key, value| {
+            let laws = [SizeDist::Normal, SizeDist::Fixed, SizeDist::Exponential];
+            one_of(key, value, &laws).map(|law| work.size_dist = law)
+        },
+        show: |work| word(work.size_dist),
+    },
+    Key {
+        name: "read_frac",
+        flag: "read-frac",
+        value: "FRACTION",
+        help: "Probability that a request is a read",
+        kind: Kind::Parameter,
+        set: |work, key, value| fraction(key, value).map(|share| work.read_frac = share),
+        show: |work| work.read_frac.to_string(),
+    },
+    Key {
+        name: "seq_frac",
+        flag: "seq-frac",
+        value: "FRACTION",
+        help: "Probability that a request starts where the previous one ended",
+        kind: Kind::Parameter,
+        set: |work, key, value| fraction(key, value).map(|share| work.seq_frac = share),
+        show: |work| work.seq_frac.to_string(),
+    },
+    Key {
+        name: "seq_scope",
+        flag: "seq-scope",
+        value: "SCOPE",
+        help: "What a sequential request follows: any, direction",
+        kind: Kind::Measured,
+        set: |work, key, value| {
+            let scopes = [SeqScope::Any, SeqScope::Direction];
+            one_of(key, value, &scopes).map(|scope| work.seq_scope = scope)
+        },
+        show: |work| word(work.seq_scope),
+    },
+    Key {
+        name: "process_num",
+        flag: "process-num",
+        value: "N",
+        help: "Workers",
+        kind: Kind::Parameter,
+        set: |work, key, value| count(key, value).map(|count| work.process_num = count),
+        show: |work| work.process_num.to_string(),
+    },
+    Key {
+        name: "layout",
+        flag: "layout",
+        value: "LAYOUT",
+        help: "Where their shares lie: private, shared",
+        kind: Kind::Measured,
+        set: |work, key, value| {
+            let layouts = [Layout::Private, Layout::Shared];
+            one_of(key, value, &layouts).map(|layout| work.layout = layout)
+        },
+        show: |work| word(work.layout),
+    },
+    Key {
+        name: "align",
+        flag: "align",
+        value: "SIZE",
+        help: "Offsets and sizes are multiples of it",
+        kind: Kind::Measured,
+        set: |work, key, value| size(key, value).map(|bytes| work.align = bytes),
+        show: |work| work.align.to_string(),
+    },
+    Key {
+        name: "depth",
+        flag: "depth",
+        value: "N",
+        help: "Requests in flight per process",
+        kind: Kind::Mapped,
+        set: |work, key, value| count(key, value).map(|count| work.depth = count),
+        show: |work| work.depth.to_string(),
+    },
+    Key {
+        name: "access",
+        flag: "access",
+        value: "ACCESS",
+        help: "Through the page cache or past it: buffered, direct",
+        kind: Kind::Mapped,
+        set: |work, key, value| {
+            let ways = [Access::Buffered, Access::Direct];
+            one_of(key, value, &ways).map(|access| work.access = access)
+        },
+        show: |work| word(work.access),
+    },
+    Key {
+        name: "fsync_every",
+        flag: "fsync-every",
+        value: "N",
+        help: "Writes between two fdatasyncs; 0 is never",
+        kind: Kind::Mapped,
+        set: |work, key, value| count(key, value).map(|count| work.fsync_every = count),
+        show: |work| work.fsync_every.to_string(),
+    },
+    Key {
+        name: "rate",
+        flag: "rate",
+        value: "RATE",
+        help: "Requests per second whatever became of earlier ones: an open loop; 0 is a closed one",
+        kind: Kind::Measured,
+        set: |work, key, value| rate(key, value).map(|rate| work.rate = rate),
+        show: |work| work.rate.to_string(),
+    },
+    Key {
+        name: "arrivals",
+        flag: "arrivals",
+        value: "ARRIVALS",
+        help: "When the requests of an open loop begin: fixed (at equal distances), poisson",
+        kind: Kind::Mapped,
+        set: |work, key, value| {
+            let laws = [Arrivals::Fixed, Arrivals::Poisson];
+            one_of(key, value, &laws).map(|law| work.arrivals = law)
+        },
+        show: |work| word(work.arrivals),
+    },
+    Key {
+        name: "state",
+        flag: "state",
+        value: "STATE",
+        help: "What is cached at the start: warm, cold",
+        kind: Kind::Measured,
+        set: |work, key, value| {
+            one_of(key, value, &[State::Warm, State::Cold]).map(|state| work.state = state)
+        },
+        show: |work| word(work.state),
+    },
 ];
 
 impl Workload {
@@ -208,90 +373,51 @@ impl Workload {
         Self::from_pairs(split)
     }
 
-    /// The same from pairs already split.
+    /// Reads pairs already split; missing keys have the defaults.
     ///
     /// # Errors
     /// When a pair cannot be read or the workload cannot be.
     pub fn from_pairs<'a>(
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, WorkloadError> {
-        let mut work = Self::default();
-        let mut seen: Vec<&str> = Vec::new();
-        for (key, value) in pairs {
-            if seen.contains(&key) {
-                return Err(WorkloadError::Twice(key.to_owned()));
-            }
-            seen.push(key);
-            work.set(key, value)?;
-        }
-        if !seen.contains(&"align") {
-            work.align = work.default_align();
-        }
-        work.check()?;
-        Ok(work)
+        Self::default().with_pairs(pairs)
     }
 
-    /// Keys with other values than their defaults that no law predicts. The five parameters, `depth`,
-    /// `fsync_every` and `access` are never among them.
+    /// This workload with other values of some keys; `align` follows where it is not among them.
+    ///
+    /// # Errors
+    /// When a pair cannot be read or the workload cannot be.
+    pub fn with_pairs<'a>(
+        mut self,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, WorkloadError> {
+        let mut seen: Vec<&str> = Vec::new();
+        for (name, value) in pairs {
+            if seen.contains(&name) {
+                return Err(WorkloadError::Twice(name.to_owned()));
+            }
+            seen.push(name);
+            let unknown = || WorkloadError::UnknownKey(name.to_owned());
+            let key = KEYS.iter().find(|key| key.name == name).ok_or_else(unknown)?;
+            (key.set)(&mut self, key.name, value)?;
+        }
+        if !seen.contains(&"align") {
+            self.align = self.default_align();
+        }
+        self.check()?;
+        Ok(self)
+    }
+
+    /// Keys with other values than their defaults that no law predicts.
     pub fn unpredicted_keys(&self) -> impl Iterator<Item = &'static str> {
+        let measured = KEYS.iter().filter(|key| key.kind == Kind::Measured);
         let usual = Self::default();
-        let differs = [
-            (self.size_dist != usual.size_dist, "size_dist"),
-            (self.seq_scope != usual.seq_scope, "seq_scope"),
-            (self.layout != usual.layout, "layout"),
-            (self.align != usual.align, "align"),
-            (self.rate > 0.0, "rate"),
-            (self.state != usual.state, "state"),
-        ];
-        differs.into_iter().filter_map(|(differs, key)| differs.then_some(key))
+        measured.filter(move |key| (key.show)(self) != (key.show)(&usual)).map(|key| key.name)
     }
 
     /// 4 KiB, or the request size where that is fixed and smaller.
     pub fn default_align(&self) -> u64 {
         if self.size_dist == SizeDist::Fixed { self.size_mean.min(4 * KIB) } else { 4 * KIB }
-    }
-
-    fn set(&mut self, key: &str, value: &str) -> Result<(), WorkloadError> {
-        match key {
-            "unique_bytes" => self.unique_bytes = size("unique_bytes", value)?,
-            "size_mean" => self.size_mean = size("size_mean", value)?,
-            "read_frac" => self.read_frac = fraction("read_frac", value)?,
-            "seq_frac" => self.seq_frac = fraction("seq_frac", value)?,
-            "process_num" => self.process_num = count("process_num", value)?,
-            "align" => self.align = size("align", value)?,
-            "depth" => self.depth = count("depth", value)?,
-            "fsync_every" => self.fsync_every = count("fsync_every", value)?,
-            "rate" => self.rate = rate(value)?,
-            "size_dist" => {
-                let laws = [
-                    ("normal", SizeDist::Normal),
-                    ("fixed", SizeDist::Fixed),
-                    ("exponential", SizeDist::Exponential),
-                ];
-                self.size_dist = word("size_dist", value, &laws)?;
-            }
-            "seq_scope" => {
-                let scopes = [("any", SeqScope::Any), ("direction", SeqScope::Direction)];
-                self.seq_scope = word("seq_scope", value, &scopes)?;
-            }
-            "layout" => {
-                let layouts = [("private", Layout::Private), ("shared", Layout::Shared)];
-                self.layout = word("layout", value, &layouts)?;
-            }
-            "arrivals" => {
-                let laws = [("fixed", Arrivals::Fixed), ("poisson", Arrivals::Poisson)];
-                self.arrivals = word("arrivals", value, &laws)?;
-            }
-            "access" => {
-                let ways = [("buffered", Access::Buffered), ("direct", Access::Direct)];
-                self.access = word("access", value, &ways)?;
-            }
-            "state" => {
-                self.state = word("state", value, &[("warm", State::Warm), ("cold", State::Cold)])?;
-            }
-            _ => return Err(WorkloadError::UnknownKey(key.to_owned())),
-        }
-        Ok(())
     }
 
     /// Whether this workload can be.
@@ -354,41 +480,18 @@ impl Workload {
 
     /// The five parameters and every other key that is not at its default, as they are typed.
     pub fn literal(&self) -> String {
-        let usual =
-            Self { size_mean: self.size_mean, size_dist: self.size_dist, ..Self::default() };
-        let mut text = format!(
-            "unique_bytes={},size_mean={},read_frac={},seq_frac={},process_num={}",
-            self.unique_bytes, self.size_mean, self.read_frac, self.seq_frac, self.process_num
-        );
-        let mut add = |key: &str, value: &dyn fmt::Display, differs: bool| {
-            if differs {
-                let _ = write!(text, ",{key}={value}"); // a String takes everything
-            }
-        };
-        add("size_dist", &name(&self.size_dist), self.size_dist != SizeDist::Normal);
-        add("seq_scope", &name(&self.seq_scope), self.seq_scope != usual.seq_scope);
-        add("layout", &name(&self.layout), self.layout != usual.layout);
-        add("align", &self.align, self.align != usual.default_align());
-        add("depth", &self.depth, self.depth != usual.depth);
-        add("access", &name(&self.access), self.access != usual.access);
-        add("fsync_every", &self.fsync_every, self.fsync_every != 0);
-        add("rate", &self.rate, self.rate != 0.0);
-        add("arrivals", &name(&self.arrivals), self.arrivals != usual.arrivals);
-        add("state", &name(&self.state), self.state != usual.state);
-        text
+        let usual = Self { align: self.default_align(), ..Self::default() };
+        let (five, others): (Vec<&Key>, Vec<&Key>) =
+            KEYS.iter().partition(|key| key.kind == Kind::Parameter);
+        let others = others.iter().filter(|key| (key.show)(self) != (key.show)(&usual));
+        let pairs = five.iter().chain(others);
+        pairs.map(|key| format!("{}={}", key.name, (key.show)(self))).collect::<Vec<_>>().join(",")
     }
 }
 
 impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.literal())
-    }
-}
-
-fn name(value: &impl Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word,
-        _ => String::new(),
     }
 }
 
@@ -407,8 +510,8 @@ fn fraction(key: &'static str, value: &str) -> Result<f64, WorkloadError> {
     Ok(number)
 }
 
-fn rate(value: &str) -> Result<f64, WorkloadError> {
-    value.parse().map_err(|_| wrong("rate", value, "requests per second".to_owned()))
+fn rate(key: &'static str, value: &str) -> Result<f64, WorkloadError> {
+    value.parse().map_err(|_| wrong(key, value, "requests per second".to_owned()))
 }
 
 fn check_range(key: &'static str, number: f64) -> Result<(), WorkloadError> {
@@ -418,12 +521,14 @@ fn check_range(key: &'static str, number: f64) -> Result<(), WorkloadError> {
     Err(wrong(key, &number.to_string(), "a number from 0 to 1".to_owned()))
 }
 
-fn word<T: Copy>(key: &'static str, value: &str, words: &[(&str, T)]) -> Result<T, WorkloadError> {
-    if let Some((_, found)) = words.iter().find(|(name, _)| *name == value) {
-        return Ok(*found);
-    }
-    let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
-    Err(wrong(key, value, format!("one of {}", names.join(", "))))
+fn one_of<T: Copy + Serialize>(
+    key: &'static str,
+    value: &str,
+    all: &[T],
+) -> Result<T, WorkloadError> {
+    let words: Vec<String> = all.iter().map(word).collect();
+    let found = words.iter().position(|word| word == value).map(|at| all[at]);
+    found.ok_or_else(|| wrong(key, value, format!("one of {}", words.join(", "))))
 }
 
 fn wrong(key: &'static str, value: &str, expected: String) -> WorkloadError {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use ioscape_model::line::REPEATED_MIN;
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Dropped, EndReason, Interval, Point, Record, Role, Spent, Want, named};
 
@@ -10,7 +11,6 @@ use crate::chart::{
     Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, throughput_axis,
 };
 use crate::figures;
-use crate::sample::REPEATED_MIN;
 
 /// A part of the run's time.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ioscape_model::{Code, Record, Severity, Warning};
+use ioscape_model::{Code, Record, Severity, Warning, word};
 
 use crate::sample::Samples;
 
@@ -21,12 +21,8 @@ pub(crate) struct Doubt {
 
 impl Doubt {
     /// `note`, `warning`, `serious`.
-    pub(crate) fn severity_name(&self) -> &'static str {
-        match self.severity {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Serious => "serious",
-        }
+    pub(crate) fn severity_name(&self) -> String {
+        word(self.severity)
     }
 
     pub(crate) fn about(warning: &Warning) -> Self {
@@ -100,9 +96,6 @@ pub(crate) fn gaps(record: &Record, samples: &Samples<'_>) -> Vec<String> {
 }
 
 /// The code in words, as it stands in the record.
-pub fn title(code: Code) -> String {
-    match serde_json::to_value(code) {
-        Ok(serde_json::Value::String(name)) => name.replace('_', " "),
-        _ => String::new(),
-    }
+fn title(code: Code) -> String {
+    word(code).replace('_', " ")
 }

@@ -19,19 +19,10 @@ pub use parquet::ParquetError;
 pub use table::{Column, Table, Values};
 
 use ioscape_model::{Record, Workload};
-use serde::Serialize;
 
 /// The region that a workload lies in.
 fn region<'a>(record: &'a Record, work: &Workload) -> Option<&'a str> {
     let unique = work.unique_bytes as f64;
     let inside = record.regions.iter().find(|region| unique < region.unique_bytes.to);
     inside.or(record.regions.last()).map(|region| region.name.as_str())
-}
-
-/// A word as the record spells it.
-fn word(value: &impl Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word,
-        _ => String::new(),
-    }
 }

@@ -1,7 +1,7 @@
 //! What storage this is and what it was measured on, in words (Chen and Patterson 1994, Fig. 2).
 
 use ioscape_model::units::{show_bytes, show_rate, show_seconds, three_digits};
-use ioscape_model::{Header, Host, Method, Target};
+use ioscape_model::{Header, Host, Target, word};
 
 use crate::figures::{self, UNKNOWN};
 
@@ -12,7 +12,7 @@ pub(crate) type Fact = (&'static str, String);
 pub(crate) fn storage(header: &Header) -> String {
     let target = &header.target;
     let filesystem = match target.filesystem.as_str() {
-        "" => target.kind.replace('_', " "),
+        "" => word(target.kind).replace('_', " "),
         name => name.to_owned(),
     };
     let on = match (&target.device_model, &target.device) {
@@ -35,20 +35,6 @@ pub(crate) fn memory_limit(host: &Host) -> Option<u64> {
     match (host.memory_limit_set_bytes, host.memory_limit_bytes) {
         (Some(set), Some(found)) => Some(set.min(found)),
         (set, found) => set.or(found),
-    }
-}
-
-/// `blend`.
-pub(crate) fn method_name(method: Method) -> &'static str {
-    match method {
-        Method::Blend => "blend",
-        Method::Paper => "paper",
-        Method::Global75 => "global75",
-        Method::Orthogonal => "orthogonal",
-        Method::Measure => "measure",
-        Method::Validate => "validate",
-        Method::Suite => "suite",
-        Method::Compare => "compare",
     }
 }
 
@@ -101,7 +87,7 @@ fn target_facts(target: &Target) -> Vec<Fact> {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     vec![
         ("target", target.path.clone()),
-        ("kind of target", target.kind.clone()),
+        ("kind of target", word(target.kind)),
         ("filesystem", target.filesystem.clone()),
         ("mount options", target.mount_options.clone()),
         ("mounted from", target.source.clone()),
@@ -160,7 +146,7 @@ fn run_facts(header: &Header) -> Vec<Fact> {
     let ranges = &header.ranges;
     vec![
         ("command line", header.command_line.join(" ")),
-        ("method", method_name(header.method).to_owned()),
+        ("method", word(header.method)),
         ("started", header.start_time.clone()),
         ("seed", header.seed.to_string()),
         ("budget", show_seconds(header.budget_s)),

@@ -1,6 +1,7 @@
 //! A region's family of graphs: throughput over each parameter with the others at the focal
 //! vector (Chen and Patterson 1994, section 6), and what each parameter brings.
 
+use ioscape_model::graph::{Axis as Parameter, GOOD_FRACTION, Good};
 use ioscape_model::units::{show_rate, show_seconds};
 use ioscape_model::{Estimate, Range, Ranges, Region, Workload};
 
@@ -12,114 +13,44 @@ use crate::chart::{
 use crate::figures;
 use crate::sample::Samples;
 
-/// The range that reaches this share of the maximum is shaded (the paper's section 7).
-const GOOD_FRACTION: f64 = 0.75;
-/// Two values of a parameter closer than this are the same focal value: sizes are rounded to the
-/// alignment on their way to the device.
-const SAME_WITHIN: f64 = 0.01;
 /// Points of a computed curve: to each doubling, and from 0 to 1.
 const OCTAVE_STEPS: f64 = 3.0;
 const FRACTION_STEPS: u32 = 20;
 
-/// A parameter that a graph runs along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Parameter {
-    SizeMean,
-    ReadFrac,
-    SeqFrac,
-    ProcessNum,
-    Depth,
-    /// As fdatasyncs per write, so that never is an end of the axis.
-    FsyncEvery,
+/// In the order of the paper's figures.
+const PARAMETERS: [Parameter; 4] =
+    [Parameter::SizeMean, Parameter::ReadFrac, Parameter::ProcessNum, Parameter::SeqFrac];
+/// What a map sweeps besides, where it could.
+const EXTRAS: [Parameter; 2] = [Parameter::Depth, Parameter::FsyncEvery];
+
+/// Where a curve is computed, over all that was to be measured.
+fn steps(parameter: Parameter, ranges: &Ranges) -> Vec<f64> {
+    let (data, size) = (ranges.unique_bytes, ranges.size_mean);
+    match parameter {
+        Parameter::UniqueBytes => octave_steps(data.min as f64, data.max as f64),
+        Parameter::SizeMean => octave_steps(size.min as f64, size.max as f64),
+        Parameter::ReadFrac | Parameter::SeqFrac => {
+            (0..=FRACTION_STEPS).map(|i| f64::from(i) / f64::from(FRACTION_STEPS)).collect()
+        }
+        Parameter::ProcessNum => count_steps(ranges.process_num),
+        Parameter::Depth => count_steps(ranges.depth),
+        Parameter::FsyncEvery => {
+            let writes = Range { min: 1, max: ranges.fsync_every.max.max(1) };
+            let syncs = count_steps(writes).into_iter().rev().map(f64::recip);
+            std::iter::once(0.0).chain(syncs).collect()
+        }
+    }
 }
 
-impl Parameter {
-    /// In the order of the paper's figures.
-    pub(crate) const ALL: [Self; 4] =
-        [Self::SizeMean, Self::ReadFrac, Self::ProcessNum, Self::SeqFrac];
-
-    /// What a map sweeps besides, where it could.
-    const EXTRAS: [Self; 2] = [Self::Depth, Self::FsyncEvery];
-
-    /// Its key.
-    pub(crate) fn key(self) -> &'static str {
-        match self {
-            Self::SizeMean => "size_mean",
-            Self::ReadFrac => "read_frac",
-            Self::SeqFrac => "seq_frac",
-            Self::ProcessNum => "process_num",
-            Self::Depth => "depth",
-            Self::FsyncEvery => "fdatasyncs per write",
+fn axis(parameter: Parameter) -> Axis {
+    let (scale, unit) = match parameter {
+        Parameter::UniqueBytes | Parameter::SizeMean => (Scale::Log2, Unit::Bytes),
+        Parameter::ReadFrac | Parameter::SeqFrac | Parameter::FsyncEvery => {
+            (Scale::Linear, Unit::Fraction)
         }
-    }
-
-    fn of(self, work: &Workload) -> f64 {
-        match self {
-            Self::SizeMean => work.size_mean as f64,
-            Self::ReadFrac => work.read_frac,
-            Self::SeqFrac => work.seq_frac,
-            Self::ProcessNum => f64::from(work.process_num),
-            Self::Depth => f64::from(work.depth),
-            Self::FsyncEvery if work.fsync_every == 0 => 0.0,
-            Self::FsyncEvery => f64::from(work.fsync_every).recip(),
-        }
-    }
-
-    fn set_to(self, work: &mut Workload, other: &Workload) {
-        match self {
-            Self::SizeMean => {
-                work.size_mean = other.size_mean;
-                work.align = other.align;
-            }
-            Self::ReadFrac => work.read_frac = other.read_frac,
-            Self::SeqFrac => work.seq_frac = other.seq_frac,
-            Self::ProcessNum => work.process_num = other.process_num,
-            Self::Depth => work.depth = other.depth,
-            Self::FsyncEvery => work.fsync_every = other.fsync_every,
-        }
-    }
-
-    /// A workload moved along the parameter.
-    fn moved(self, focal: &Workload, value: f64) -> Workload {
-        let mut work = focal.clone();
-        match self {
-            Self::SizeMean => work.size_mean = value.round() as u64,
-            Self::ReadFrac => work.read_frac = value,
-            Self::SeqFrac => work.seq_frac = value,
-            Self::ProcessNum => work.process_num = value.round() as u32,
-            Self::Depth => work.depth = value.round() as u32,
-            Self::FsyncEvery if value <= 0.0 => work.fsync_every = 0,
-            Self::FsyncEvery => work.fsync_every = value.recip().round() as u32,
-        }
-        work
-    }
-
-    /// Where a curve is computed, over all that was to be measured.
-    fn steps(self, ranges: &Ranges) -> Vec<f64> {
-        let (size, processes) = (ranges.size_mean, ranges.process_num);
-        match self {
-            Self::SizeMean => octave_steps(size.min as f64, size.max as f64),
-            Self::ReadFrac | Self::SeqFrac => {
-                (0..=FRACTION_STEPS).map(|i| f64::from(i) / f64::from(FRACTION_STEPS)).collect()
-            }
-            Self::ProcessNum => count_steps(processes),
-            Self::Depth => count_steps(ranges.depth),
-            Self::FsyncEvery => {
-                let writes = Range { min: 1, max: ranges.fsync_every.max.max(1) };
-                let syncs = count_steps(writes).into_iter().rev().map(f64::recip);
-                std::iter::once(0.0).chain(syncs).collect()
-            }
-        }
-    }
-
-    fn axis(self) -> Axis {
-        let (scale, unit) = match self {
-            Self::SizeMean => (Scale::Log2, Unit::Bytes),
-            Self::ReadFrac | Self::SeqFrac | Self::FsyncEvery => (Scale::Linear, Unit::Fraction),
-            Self::ProcessNum | Self::Depth => (Scale::Log2, Unit::Count),
-        };
-        Axis::new(self.key(), scale, unit)
-    }
+        Parameter::ProcessNum | Parameter::Depth => (Scale::Log2, Unit::Count),
+    };
+    Axis::new(parameter.name(), scale, unit)
 }
 
 /// From end to end, [`OCTAVE_STEPS`] to each doubling.
@@ -155,14 +86,15 @@ impl<'a> Family<'a> {
             let mut estimates: Vec<&Estimate> = samples
                 .estimates
                 .iter()
-                .filter(|estimate| on_graph(&estimate.workload, &region.focal, parameter))
+                .filter(|estimate| parameter.is_on_graph(&estimate.workload, &region.focal))
                 .collect();
-            estimates
-                .sort_by(|a, b| parameter.of(&a.workload).total_cmp(&parameter.of(&b.workload)));
+            estimates.sort_by(|a, b| {
+                parameter.value(&a.workload).total_cmp(&parameter.value(&b.workload))
+            });
             Graph { parameter, estimates }
         };
-        let mut graphs: Vec<Graph<'_>> = Parameter::ALL.into_iter().map(graph).collect();
-        let extras = Parameter::EXTRAS.into_iter().map(graph);
+        let mut graphs: Vec<Graph<'_>> = PARAMETERS.into_iter().map(graph).collect();
+        let extras = EXTRAS.into_iter().map(graph);
         graphs.extend(extras.filter(|graph| graph.estimates.len() > 1));
         Self { region, graphs }
     }
@@ -175,12 +107,7 @@ impl<'a> Family<'a> {
     /// The focal vector itself, where it was measured.
     pub(crate) fn focal(&self) -> Option<&'a Estimate> {
         let mut all = self.graphs.iter().flat_map(|graph| &graph.estimates);
-        all.find(|estimate| {
-            let work = &estimate.workload;
-            let is_on_axes = work.has_extras() == self.region.focal.has_extras();
-            is_on_axes && Parameter::ALL.iter().all(|p| same(p.of(work), p.of(&self.region.focal)))
-        })
-        .copied()
+        all.find(|estimate| estimate.workload == self.region.focal).copied()
     }
 
     /// The graphs, with what the models say over all of `ranges`.
@@ -195,7 +122,7 @@ impl<'a> Family<'a> {
             .iter()
             .map(|graph| {
                 let mut chart = graph.chart(&self.region.focal, answers, ranges);
-                let key = graph.parameter.key().replace(' ', "-");
+                let key = graph.parameter.name().replace(' ', "-");
                 chart.id = format!("region-{}-{key}", region_index + 1);
                 chart
             })
@@ -217,8 +144,8 @@ impl<'a> Family<'a> {
         for graph in &self.graphs {
             let ends = [graph.estimates.first(), graph.estimates.last()];
             for (estimate, end) in ends.into_iter().flatten().zip(["smallest", "largest"]) {
-                let here = graph.parameter.of(&estimate.workload);
-                if !same(here, graph.parameter.of(&self.region.focal)) {
+                let here = graph.parameter.value(&estimate.workload);
+                if estimate.workload != self.region.focal {
                     rows.push(step_row(&words(graph.parameter, here, end), estimate, focal));
                 }
             }
@@ -237,6 +164,7 @@ fn top(charts: &[Chart]) -> Option<f64> {
 
 fn words(parameter: Parameter, value: f64, end: &str) -> String {
     match parameter {
+        Parameter::UniqueBytes => format!("{end} data, {}", figures::size(value)),
         Parameter::SizeMean => format!("{end} requests, {}", figures::size(value)),
         Parameter::ReadFrac if value >= 1.0 => "reads only".to_owned(),
         Parameter::ReadFrac if value <= 0.0 => "writes only".to_owned(),
@@ -267,20 +195,6 @@ fn step_row(name: &str, estimate: &Estimate, focal: Option<&Estimate>) -> Vec<St
     ]
 }
 
-/// Whether a workload has the focal vector in everything but one parameter.
-fn on_graph(work: &Workload, focal: &Workload, parameter: Parameter) -> bool {
-    let same_data = same(work.unique_bytes as f64, focal.unique_bytes as f64);
-    let others = Parameter::ALL.iter().filter(|other| **other != parameter);
-    let same_others = others.clone().all(|p| same(p.of(work), p.of(focal)));
-    // What remains once the compared parameters are made equal are the keys without a graph.
-    let mut rest = work.clone();
-    rest.unique_bytes = focal.unique_bytes;
-    for p in Parameter::ALL.into_iter().chain([parameter]) {
-        p.set_to(&mut rest, focal);
-    }
-    same_data && same_others && rest == *focal
-}
-
 /// A graph in one line of text.
 pub(crate) struct Spark {
     pub(crate) key: &'static str,
@@ -301,19 +215,15 @@ fn bar(share: f64) -> char {
     BARS[((share * 8.0).ceil() as usize).clamp(1, 8) - 1]
 }
 
-fn same(a: f64, b: f64) -> bool {
-    (a - b).abs() <= SAME_WITHIN * a.abs().max(b.abs())
-}
-
 impl Graph<'_> {
     /// Stretches of the axis where straight lines between the means reach [`GOOD_FRACTION`] of
     /// the highest.
     fn good_stretches(&self) -> Vec<(f64, f64)> {
-        let scale = self.parameter.axis().scale;
+        let scale = axis(self.parameter).scale;
         let threshold = GOOD_FRACTION * self.highest();
         let mut stretches: Vec<(f64, f64)> = Vec::new();
         for pair in self.estimates.windows(2) {
-            let [x0, x1] = [0, 1].map(|i| scale.position(self.parameter.of(&pair[i].workload)));
+            let [x0, x1] = [0, 1].map(|i| scale.position(self.parameter.value(&pair[i].workload)));
             let [y0, y1] = [0, 1].map(|i| pair[i].throughput_bytes_per_s.mean - threshold);
             if y0 < 0.0 && y1 < 0.0 {
                 continue;
@@ -339,17 +249,12 @@ impl Graph<'_> {
         if self.estimates.len() < 2 {
             return None;
         }
-        let threshold = GOOD_FRACTION * self.highest();
-        let good = |i: &usize| self.estimates[*i].throughput_bytes_per_s.mean >= threshold;
         let count = self.estimates.len();
-        let best = (0..count).max_by(|a, b| {
-            let mean = |i: &usize| self.estimates[*i].throughput_bytes_per_s.mean;
-            mean(a).total_cmp(&mean(b))
-        })?;
-        let first = (0..=best).rev().take_while(good).last()?;
-        let last = (best..count).take_while(good).last()?;
+        let means: Vec<f64> =
+            self.estimates.iter().map(|e| e.throughput_bytes_per_s.mean).collect();
+        let Good { from: first, best, to: last } = Good::around_best(&means)?;
         let show = |i: usize| {
-            let value = self.parameter.of(&self.estimates[i].workload);
+            let value = self.parameter.value(&self.estimates[i].workload);
             match self.parameter {
                 Parameter::SizeMean => figures::size(value),
                 Parameter::ProcessNum => format!("{value:.0}"),
@@ -370,7 +275,7 @@ impl Graph<'_> {
     pub(crate) fn spark(&self) -> Option<Spark> {
         let means: Vec<f64> = self
             .estimates
-            .chunk_by(|a, b| same(self.parameter.of(&a.workload), self.parameter.of(&b.workload)))
+            .chunk_by(|a, b| a.workload == b.workload)
             .map(|group| group[0].throughput_bytes_per_s.mean)
             .collect();
         let lowest = means.iter().copied().reduce(f64::min)?;
@@ -379,14 +284,14 @@ impl Graph<'_> {
             return None;
         }
         let show = |estimate: &&Estimate| {
-            let value = self.parameter.of(&estimate.workload);
+            let value = self.parameter.value(&estimate.workload);
             match self.parameter {
                 Parameter::SizeMean => figures::size(value),
                 _ => format!("{}", (value * 100.0).round() / 100.0),
             }
         };
         Some(Spark {
-            key: self.parameter.key(),
+            key: self.parameter.name(),
             from: self.estimates.first().map(show)?,
             bars: means.iter().map(|mean| bar(*mean / highest)).collect(),
             to: self.estimates.last().map(show)?,
@@ -412,14 +317,14 @@ impl Graph<'_> {
         };
         Chart {
             id: String::new(),
-            title: format!("over {}", self.parameter.key()),
+            title: format!("over {}", self.parameter.name()),
             caption: self.caption(),
-            x: self.parameter.axis(),
+            x: axis(self.parameter),
             y: throughput_axis(Scale::Linear),
             series: curve.into_iter().chain([measured]).collect(),
             bands: bands.collect(),
             rules: vec![Rule {
-                at: self.parameter.of(focal),
+                at: self.parameter.value(focal),
                 name: "focal".to_owned(),
                 kind: RuleKind::Focal,
                 ink: Ink::Mixed,
@@ -432,7 +337,7 @@ impl Graph<'_> {
         let model = answers.throughput(&estimate.workload);
         let model = model.map(|interval| format!("model {}", figures::rate(&interval)));
         Mark {
-            x: self.parameter.of(&estimate.workload),
+            x: self.parameter.value(&estimate.workload),
             y: estimate.throughput_bytes_per_s,
             note: [cached, model].into_iter().flatten().collect::<Vec<_>>().join(", "),
         }
@@ -446,7 +351,7 @@ impl Graph<'_> {
             let y = answers.throughput(&self.parameter.moved(focal, value))?;
             Some(Mark { x: value, y, note: String::new() })
         };
-        let marks: Vec<Mark> = self.parameter.steps(ranges).into_iter().filter_map(mark).collect();
+        let marks: Vec<Mark> = steps(self.parameter, ranges).into_iter().filter_map(mark).collect();
         (!marks.is_empty()).then(|| Series {
             name: "model".to_owned(),
             ink: Ink::Plain,
@@ -467,7 +372,7 @@ impl Graph<'_> {
         } else {
             format!("at {good}")
         };
-        format!("Highest {highest}; 75 % of it {range}.")
+        format!("Highest {highest}; {} of it {range}.", figures::percent(GOOD_FRACTION))
     }
 }
 
@@ -534,13 +439,13 @@ mod tests {
     #[test]
     fn a_graph_holds_the_focal_vector_in_all_but_one_parameter() {
         let focal = Workload::default();
-        let on = |work: &Workload, p| on_graph(work, &focal, p);
+        let on = |work: &Workload, p: Parameter| p.is_on_graph(work, &focal);
         assert!(on(&focal, Parameter::SizeMean));
         let larger = Workload { size_mean: 1 << 20, ..focal.clone() };
         assert!(on(&larger, Parameter::SizeMean));
         assert!(!on(&larger, Parameter::ReadFrac));
-        let nearly = Workload { read_frac: 0.502, size_mean: 65536, ..focal.clone() };
-        assert!(on(&nearly, Parameter::SizeMean));
+        let small = Workload { size_mean: 512, align: 512, ..focal.clone() };
+        assert!(on(&small, Parameter::SizeMean) && !on(&small, Parameter::ReadFrac));
         let elsewhere = Workload { unique_bytes: 1 << 30, ..focal.clone() };
         assert!(!on(&elsewhere, Parameter::SizeMean));
         let deeper = Workload { depth: 4, ..focal.clone() };
@@ -548,8 +453,8 @@ mod tests {
         assert!(on(&deeper, Parameter::Depth) && !on(&deeper, Parameter::FsyncEvery));
         let synced = Workload { fsync_every: 4, ..focal.clone() };
         assert!(on(&synced, Parameter::FsyncEvery) && !on(&synced, Parameter::Depth));
-        assert!((Parameter::FsyncEvery.of(&synced) - 0.25).abs() < 1e-12);
-        let steps = Parameter::FsyncEvery.steps(&Ranges::usual(1).with_sweeps());
+        assert!((Parameter::FsyncEvery.value(&synced) - 0.25).abs() < 1e-12);
+        let steps = steps(Parameter::FsyncEvery, &Ranges::usual(1).with_sweeps());
         let back = |step: &f64| Parameter::FsyncEvery.moved(&focal, *step).fsync_every;
         assert_eq!((back(&steps[0]), back(&steps[1]), steps.last().map(back)), (0, 64, Some(1)));
     }

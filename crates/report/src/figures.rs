@@ -92,8 +92,12 @@ fn with_interval(interval: &Interval, base: f64, units: &[&str]) -> String {
     }
     let magnitude = decade(mean / factor);
     let place = decade(half_width / 2.0).clamp(magnitude - 2, magnitude);
-    let show = |value: f64| rounded(value.max(0.0) / factor, place);
-    format!("{} {} ({}–{})", show(mean), units[unit], show(low), show(high))
+    let show = |value: f64, place: i32| rounded(value.max(0.0) / factor, place);
+    // A lower end far below the rest has digits of its own.
+    let place_low = if low > 0.0 { place.min(decade(low / factor) - 1) } else { place };
+    let (mean, low, high) =
+        (show(mean, place), show(low, place_low.max(place - 2)), show(high, place));
+    format!("{mean} {} ({low}–{high})", units[unit])
 }
 
 fn decade(value: f64) -> i32 {

@@ -8,8 +8,7 @@ use askama::Template;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use ioscape_model::{Finding, Record, Severity};
-use serde::Serialize;
+use ioscape_model::{Finding, Record, Severity, word};
 
 use crate::answers::Answers;
 use crate::chart::{Chart, Table};
@@ -23,6 +22,7 @@ use crate::html::predictor::PredictorSection;
 use crate::html::reproduce::{ReproduceRow, jobs, reproduce};
 use crate::landscape;
 use crate::mark::page_mark;
+use crate::page::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
 use crate::responses;
 use crate::sample::Samples;
 use crate::sayings;
@@ -34,12 +34,6 @@ mod predictor;
 mod reproduce;
 
 pub use predictor::PagePredictor;
-
-pub(crate) const STYLE: &str =
-    concat!(include_str!("../assets/report.css"), include_str!("../assets/predictor.css"));
-pub(crate) const SCRIPT: &str = include_str!("../assets/report.js");
-pub(crate) const PLOT: &str = include_str!("../assets/plot.min.js");
-pub(crate) const PLOT_LICENSES: &str = include_str!("../assets/plot.LICENSES.txt");
 
 /// What stands on the page.
 #[derive(Clone, Copy)]
@@ -76,7 +70,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
         plot_licenses: PLOT_LICENSES,
         path: &record.header.target.path,
         storage: facts::storage(&record.header),
-        method: facts::method_name(record.header.method),
+        method: word(record.header.method),
         facts: facts::first_facts(&record.header),
         gaps: doubts::gaps(record, &samples),
         findings: sayings::overall(record),
@@ -124,7 +118,7 @@ struct Page<'a> {
     jobs: String,
     path: &'a str,
     storage: String,
-    method: &'static str,
+    method: String,
     facts: Vec<Fact>,
     gaps: Vec<String>,
     landscape: Figure,
@@ -178,22 +172,6 @@ impl Page<'_> {
     }
 }
 
-/// A graph with its words and its table.
-#[derive(Template)]
-#[template(path = "figure.html")]
-pub(crate) struct Figure {
-    pub(crate) chart: Chart,
-    table: Table,
-    /// Class of the style sheet: how much room it gets.
-    shape: &'static str,
-}
-
-impl Figure {
-    pub(crate) fn new(chart: Chart, shape: &'static str) -> Self {
-        Self { table: chart.table(), chart, shape }
-    }
-}
-
 struct RegionSection {
     name: String,
     extent: String,
@@ -214,7 +192,10 @@ fn region_sections(
             name: region.name.clone(),
             extent: crate::chart::stretch(region.unique_bytes.from, region.unique_bytes.to),
             focal: focal_words(region),
-            findings: sayings::in_region(record, region),
+            findings: sayings::in_region(record, region)
+                .into_iter()
+                .map(|(_, said)| said)
+                .collect(),
             steps: family.steps(),
             figures: small(family.charts(index, answers, &record.header.ranges)),
         }
@@ -245,10 +226,4 @@ pub(crate) fn script_gzip(data: &[u8]) -> String {
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
     packed.write_all(data).expect("memory takes any write");
     BASE64_STANDARD.encode(packed.finish().expect("memory takes any write"))
-}
-
-/// JSON that may stand inside a script element: a `<` in a string could end the element.
-pub(crate) fn script_json<T: Serialize + ?Sized>(data: &T) -> String {
-    let json = serde_json::to_string(data).expect("it is plain data");
-    json.replace('<', "\\u003c")
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ioscape_model::units::{MIB, show_bytes, three_digits};
-use ioscape_model::{Border, Curve, Estimate, Interval, Record, Workload};
+use ioscape_model::{Border, Curve, Estimate, Interval, Record, Workload, word};
 
 use crate::chart::{
     Axis, Band, BandKind, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, stretch,
@@ -152,7 +152,7 @@ pub(crate) fn border_words(border: &Border) -> String {
         border_name(border),
         show_bytes(border.unique_bytes.onset),
         figures::bytes(&capacity(border)),
-        border.found_by,
+        word(border.found_by),
         three_digits(border.step),
     )
 }

@@ -19,6 +19,7 @@ mod figures;
 mod html;
 mod landscape;
 mod mark;
+mod page;
 mod responses;
 mod sample;
 mod sayings;
@@ -29,9 +30,12 @@ mod validation;
 
 pub use answers::Answers;
 pub use comparison::{ComparedSystem, ComparisonPage, comparison_html};
-pub use doubts::{bearing_doubts, title as doubt_title};
+pub use doubts::bearing_doubts;
 pub use html::{PagePredictor, ReportPage, html};
 pub use mark::page_mark;
 pub use suite::{page::suite_html, show as suite_figure};
-pub use text::{comparison_text, suite_text, text, validation_text};
+pub use text::{
+    Ground, WhatIf, checkup_text, comparison_text, estimate_text, predictions_text, suite_text,
+    text, validation_text,
+};
 pub use validation::{ValidationPage, page::validation_html};

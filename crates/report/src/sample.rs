@@ -4,12 +4,10 @@
 
 use std::borrow::Cow;
 
+use ioscape_model::line::{REPEATED_MIN, SPREAD_ASSUMED};
 use ioscape_model::{Estimate, Interval, Point, Record};
 
 use crate::figures;
-
-/// Fewer workloads visited twice say little about how much visits differ.
-pub(crate) const REPEATED_MIN: usize = 10;
 
 /// The figures, and whether they are pooled.
 pub(crate) struct Samples<'a> {
@@ -36,12 +34,14 @@ impl<'a> Samples<'a> {
                     between visits"
                 .to_owned();
         }
+        let assumed = format!("{:.0} %", SPREAD_ASSUMED * 100.0);
         match self.repeated() {
-            0 => "95 % intervals that assume 4 % between visits: each workload but the canary was \
-                  visited once"
-                .to_owned(),
+            0 => format!(
+                "95 % intervals that assume {assumed} between visits: each workload but the \
+                 canary was visited once"
+            ),
             few if few < REPEATED_MIN => format!(
-                "95 % intervals from the spread between visits of {} and an assumed 4 %",
+                "95 % intervals from the spread between visits of {} and an assumed {assumed}",
                 figures::count(few, "repeated workload")
             ),
             _ => "95 % intervals from the spread between visits".to_owned(),

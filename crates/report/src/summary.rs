@@ -1,9 +1,10 @@
 //! The table of regions, the same on the page and in the terminal.
 
 use ioscape_model::Record;
+use ioscape_model::graph::Axis as Parameter;
 
 use crate::chart::{Ink, stretch};
-use crate::family::{Family, Parameter};
+use crate::family::{Family, Graph};
 use crate::figures::{self, UNKNOWN};
 use crate::landscape;
 use crate::sample::Samples;
@@ -40,7 +41,7 @@ fn region_row(family: &Family<'_>, samples: &Samples<'_>) -> RegionRow {
         estimate.map_or_else(|| UNKNOWN.to_owned(), |e| figures::rate(&e.throughput_bytes_per_s))
     };
     let good = |parameter| {
-        let words = family.graph(parameter).and_then(crate::family::Graph::good_words);
+        let words = family.graph(parameter).and_then(Graph::good_words);
         words.unwrap_or_else(|| UNKNOWN.to_owned())
     };
     let focal = family.focal();

@@ -1,21 +1,27 @@
 //! The summary at the end of a run, in characters: the landscape, the regions, what it says, what
 //! to doubt, where the time went, where to look next. Short enough for a ticket; the page says more.
 
+mod checkup;
 mod comparison;
+mod estimate;
 mod families;
 mod next;
 mod paint;
 mod plot;
+mod predictions;
 mod suite;
 mod validation;
 
+pub use checkup::checkup_text;
 pub use comparison::comparison_text;
+pub use estimate::estimate_text;
+pub use predictions::{Ground, WhatIf, predictions_text};
 pub use suite::suite_text;
 pub use validation::validation_text;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{Header, Record, Severity};
+use ioscape_model::{Header, Record, Severity, word};
 
 use crate::chart::Ink;
 use crate::course;
@@ -134,7 +140,7 @@ fn origin(header: &Header) -> Vec<String> {
         host.virtualisation.clone(),
     ];
     let known: Vec<String> = parts.into_iter().flatten().collect();
-    let machine = (header.target.sim.is_none() && !known.is_empty()).then(|| known.join(", "));
+    let machine = (!header.target.is_simulated() && !known.is_empty()).then(|| known.join(", "));
     let tool = &header.tool;
     let run =
         format!("{} {}, {}, seed {}", tool.name, tool.version, header.start_time, header.seed);
@@ -156,7 +162,7 @@ fn picture(page: &mut Page, record: &Record, samples: &Samples<'_>) {
             "{name}: falls from {}, capacity {}, found by {}",
             figures::size(border.unique_bytes.onset),
             figures::bytes(&landscape::capacity(border)),
-            border.found_by,
+            word(border.found_by),
         );
         page.wrapped("  ", &text, Style::Plain);
     }

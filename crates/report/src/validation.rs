@@ -2,11 +2,10 @@
 //! Patterson 1994, Figs 12 to 15).
 
 use ioscape_model::units::show_percent as percent;
-use ioscape_model::{Errors, Record, Validation, ValidationPoint};
+use ioscape_model::{Errors, Record, Validation, ValidationPoint, word};
 
 use crate::chart::Ink;
 use crate::course;
-use crate::facts;
 use crate::figures;
 
 mod graphs;
@@ -242,6 +241,6 @@ pub(crate) fn cost(page: &ValidationPage<'_>) -> String {
         figures::count(page.record.points.len(), "visit"),
         figures::count(workloads, "workload"),
         ioscape_model::units::show_seconds(course::elapsed_s(page.record)),
-        facts::method_name(page.record.header.method),
+        word(page.record.header.method),
     )
 }

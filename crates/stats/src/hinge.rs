@@ -8,6 +8,7 @@
 //! could.
 
 use crate::segment;
+pub use crate::segment::Observation;
 
 mod cholesky;
 use cholesky::{dot, root_of, solve};
@@ -24,15 +25,6 @@ const PRIOR_INFORMATION: f64 = 0.01;
 const FREE_KNOTS_MAX: usize = 4;
 /// Two knots are at least this factor apart.
 const KNOT_RATIO_MIN: f64 = 1.4;
-
-/// One value of the curve.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Observation {
-    /// Where; above zero.
-    pub x: f64,
-    /// What; above zero.
-    pub y: f64,
-}
 
 /// A knot whose place is known from elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]

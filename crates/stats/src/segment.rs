@@ -5,7 +5,14 @@
 //! How many pieces there should be is decided by the caller. The recursion is Bellman's (1961,
 //! "On the approximation of curves by line segments using dynamic programming").
 
-use crate::hinge::Observation;
+/// One value of the curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation {
+    /// Where; above zero.
+    pub x: f64,
+    /// What; above zero.
+    pub y: f64,
+}
 
 /// The cheapest way to cut sorted observations into 1, 2, … `pieces_max` pieces: for each number
 /// of pieces, the indices at which the second and later pieces start.

@@ -2,7 +2,7 @@
 
 use ioscape_model::checkup::{Facts, Probe};
 use ioscape_model::units::{MIB, show_bytes, show_percent, show_seconds};
-use ioscape_model::{Code, Severity, Warning};
+use ioscape_model::{Code, Severity, TargetKind, Warning};
 
 /// Less room for test files holds no workload worth the name.
 const ROOM_MIN_BYTES: u64 = 64 * MIB;
@@ -17,7 +17,7 @@ const READ_AHEAD_BYTES: u64 = 128 << 10;
 
 pub(super) fn doubts(facts: &Facts) -> Vec<Warning> {
     let mut all: Vec<Warning> = mount_options(facts);
-    if facts.target.kind == "directory" {
+    if facts.target.kind == TargetKind::Directory {
         all.extend(room(facts));
         all.extend(fullness(facts));
         all.extend(border(facts));
@@ -59,8 +59,7 @@ fn border(facts: &Facts) -> Option<Warning> {
     let available = facts.host.memory_available_bytes;
     let cache_bytes = facts.host.memory_limit_bytes.map_or(available, |limit| limit.min(available));
     let room_bytes = facts.target.free_bytes / 2;
-    let is_memory = facts.warnings.iter().any(|warning| warning.code == Code::MemoryFilesystem);
-    (!is_memory && room_bytes < cache_bytes).then(|| {
+    (!facts.target.is_in_memory() && room_bytes < cache_bytes).then(|| {
         let text = format!(
             "the page cache can hold {}, but test files may only take {}: a run would see the \
              cache and not what is behind it",
@@ -143,7 +142,8 @@ fn direct(facts: &Facts, probe: &Probe) -> Option<Warning> {
 }
 
 fn compression(facts: &Facts, probe: &Probe) -> Option<Warning> {
-    let is_said = facts.warnings.iter().any(|warning| warning.text.contains("compress"));
+    // The filesystem was asked for it, and a warning says so.
+    let is_said = facts.target.compress_option().is_some();
     (probe.compresses == Some(true) && !is_said).then(|| {
         let text = "zeros took less room than they should: this filesystem compresses";
         let remedy = "the test data cannot be compressed; programs' own data may do better";

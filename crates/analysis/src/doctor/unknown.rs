@@ -1,6 +1,6 @@
 //! What cannot be known from here, as far as it concerns this target.
 
-use ioscape_model::Code;
+use ioscape_model::TargetKind;
 use ioscape_model::checkup::{Facts, Unknown};
 
 /// Names that a network filesystem goes by.
@@ -18,10 +18,6 @@ fn of(text: impl Into<String>, remedy: &str) -> Unknown {
     Unknown { text: text.into(), remedy: remedy.to_owned() }
 }
 
-fn is_memory(facts: &Facts) -> bool {
-    facts.warnings.iter().any(|warning| warning.code == Code::MemoryFilesystem)
-}
-
 /// The storage itself.
 fn storage(facts: &Facts) -> Vec<Unknown> {
     let target = &facts.target;
@@ -31,7 +27,7 @@ fn storage(facts: &Facts) -> Vec<Unknown> {
             "ask the server; data several times its memory outgrow its cache",
         )];
     }
-    if is_memory(facts) {
+    if facts.target.is_in_memory() {
         return vec![];
     }
     let mut all = vec![
@@ -75,8 +71,8 @@ fn host(facts: &Facts) -> Vec<Unknown> {
 
 /// What would be seen if this kernel or filesystem told.
 fn instruments(facts: &Facts) -> Vec<Unknown> {
-    let no_residency = facts.target.kind == "directory"
-        && !is_memory(facts)
+    let no_residency = facts.target.kind == TargetKind::Directory
+        && !facts.target.is_in_memory()
         && facts.probe.is_some_and(|probe| probe.read_ahead_bytes.is_none());
     let no_temperature = facts.target.rotational == Some(false)
         && facts.host.virtualisation.is_none()

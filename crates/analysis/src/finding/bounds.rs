@@ -2,9 +2,9 @@
 //! cache that absorbs writes, or the storage (Chen and Patterson 1994, sections 2 and 8.1.3).
 
 use ioscape_model::units::{show_percent, show_rate};
-use ioscape_model::{Estimate, Finding, Region};
+use ioscape_model::{Estimate, Finding, FindingCode, Region};
 
-use super::family::{Axis, graph, place, place_figures, size};
+use super::family::{Axis, graph, place_figures, size};
 use super::policy::{Policy, policy};
 use super::{Evidence, finding};
 
@@ -28,7 +28,7 @@ pub(super) fn peak_rates(evidence: &Evidence<'_>) -> Option<Finding> {
     let Some(beyond) = peak(evidence.estimates.iter().filter(|estimate| bytes(estimate) >= to))
     else {
         let text = format!("The highest throughput measured is {}.", peak_words(within));
-        return Some(finding("peak_rates", text, &[("peak_bytes_per_s", rate(within))]));
+        return Some(finding(FindingCode::PeakRates, text, &[("peak_bytes_per_s", rate(within))]));
     };
     let text = format!(
         "The highest throughput measured is {} within the cache, and {} with {} or more of data.",
@@ -41,7 +41,7 @@ pub(super) fn peak_rates(evidence: &Evidence<'_>) -> Option<Finding> {
         ("peak_storage_bytes_per_s", rate(beyond)),
         ("peak_storage_from_bytes", to),
     ];
-    Some(finding("peak_rates", text, &figures))
+    Some(finding(FindingCode::PeakRates, text, &figures))
 }
 
 fn rate(estimate: &Estimate) -> f64 {
@@ -76,8 +76,8 @@ pub(super) fn bound(evidence: &Evidence<'_>, region: &Region) -> Option<Finding>
     if clauses.is_empty() {
         return None;
     }
-    let text = format!("In {}, {}.", place(region), clauses.join("; "));
-    Some(finding("bound", text, &place_figures(region)))
+    let text = region.sentence(&clauses.join("; "));
+    Some(finding(FindingCode::Bound, text, &place_figures(region)))
 }
 
 fn reads_bound(evidence: &Evidence<'_>, region: &Region) -> Option<String> {
@@ -90,7 +90,7 @@ fn reads_bound(evidence: &Evidence<'_>, region: &Region) -> Option<String> {
         None => (fits, beyond),
     };
     if hits {
-        let copies = if evidence.is_simulated() { "the cache" } else { "copying in memory" };
+        let copies = if evidence.target.is_simulated() { "the cache" } else { "copying in memory" };
         return Some(format!("reads run at the speed of {copies}"));
     }
     let missed = reads.hit_fraction.map_or_else(String::new, |hit| {

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use ioscape_model::units::show_percent;
-use ioscape_model::{Border, Finding};
+use ioscape_model::{Border, Finding, FindingCode, FoundBy};
 
 use super::family::{Slowdown, border_curves, size, write_curve};
 use super::policy::{Policy, policy};
@@ -13,12 +13,12 @@ use super::{Evidence, NEAR_LIMIT, finding};
 /// The target lives in memory.
 pub(super) fn memory_filesystem(evidence: &Evidence<'_>) -> Option<Finding> {
     let filesystem = &evidence.target.filesystem;
-    evidence.is_in_memory().then(|| {
+    evidence.target.is_in_memory().then(|| {
         let text = format!(
             "The target is a {filesystem} and lives in memory: there is no storage behind it, and \
              nothing here says anything about a disk."
         );
-        finding("memory_filesystem", text, &[])
+        finding(FindingCode::MemoryFilesystem, text, &[])
     })
 }
 
@@ -38,7 +38,7 @@ pub(super) fn processor_cache(evidence: &Evidence<'_>) -> Option<Finding> {
         ("llc_bytes", llc_bytes),
         ("step_ratio", border.step),
     ];
-    Some(finding("processor_cache", text, &figures))
+    Some(finding(FindingCode::ProcessorCache, text, &figures))
 }
 
 /// The effective file cache.
@@ -54,7 +54,7 @@ pub(super) fn read_cache(evidence: &Evidence<'_>) -> Option<Finding> {
         measured(slowdown.as_ref(), &mut figures),
     );
     figures.extend(border_figures(border));
-    Some(finding("read_cache", text, &figures))
+    Some(finding(FindingCode::ReadCache, text, &figures))
 }
 
 /// How much written data is absorbed before writers wait for the storage, and further steps.
@@ -62,7 +62,7 @@ pub(super) fn write_cache(evidence: &Evidence<'_>) -> Option<Finding> {
     let borders = evidence.write_borders();
     let (border, others) = borders.split_first()?;
     let through = policy(evidence).is_some_and(|verdict| verdict.policy == Policy::WriteThrough);
-    if through || evidence.is_in_memory() {
+    if through || evidence.target.is_in_memory() {
         return None;
     }
     let (share, mut figures) = memory_share(evidence, border.unique_bytes.capacity);
@@ -81,8 +81,11 @@ pub(super) fn write_cache(evidence: &Evidence<'_>) -> Option<Finding> {
         let _ = write!(text, " Writes slow down again at {}{near}.", capacity(other));
     }
     let limit = evidence.host.dirty_limit_bytes as f64;
-    if limit > 0.0 && !evidence.is_simulated() {
-        if !text.contains(DIRTY_LIMIT) {
+    if limit > 0.0 && !evidence.target.is_simulated() {
+        let is_near = |border: &&Border| {
+            nearest_limit(evidence, border).is_some_and(|(limit, _)| limit == Limit::Dirty)
+        };
+        if !borders.iter().any(is_near) {
             let _ = write!(text, " The kernel's {DIRTY_LIMIT} is {}.", size(limit));
         }
         figures.push(("dirty_limit_bytes", limit));
@@ -91,25 +94,37 @@ pub(super) fn write_cache(evidence: &Evidence<'_>) -> Option<Finding> {
     figures.push(("borders_count", borders.len() as f64));
     figures.extend(others.first().map(|next| ("next_capacity_bytes", next.unique_bytes.capacity)));
     figures.extend(border_figures(border));
-    Some(finding("write_cache", text, &figures))
+    Some(finding(FindingCode::WriteCache, text, &figures))
 }
 
 const DIRTY_LIMIT: &str = "limit on dirty data";
 
-/// `, near the kernel's background limit of 32 MiB`, or nothing.
-fn near_limit(evidence: &Evidence<'_>, border: &Border) -> String {
+/// A limit of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    Background,
+    Dirty,
+}
+
+/// The kernel's limit that a border lies near, with its bytes.
+fn nearest_limit(evidence: &Evidence<'_>, border: &Border) -> Option<(Limit, f64)> {
     let host = evidence.host;
     let limits = [
-        ("background limit", host.dirty_background_bytes as f64),
-        (DIRTY_LIMIT, host.dirty_limit_bytes as f64),
+        (Limit::Background, host.dirty_background_bytes as f64),
+        (Limit::Dirty, host.dirty_limit_bytes as f64),
     ];
     let distance = |bytes: f64| (border.unique_bytes.capacity / bytes).ln().abs();
-    let nearest = limits
+    limits
         .into_iter()
-        .filter(|(_, bytes)| *bytes > 0.0 && !evidence.is_simulated())
+        .filter(|(_, bytes)| *bytes > 0.0 && !evidence.target.is_simulated())
         .min_by(|a, b| distance(a.1).total_cmp(&distance(b.1)))
-        .filter(|(_, bytes)| distance(*bytes) <= NEAR_LIMIT.ln());
-    nearest.map_or_else(String::new, |(name, bytes)| {
+        .filter(|(_, bytes)| distance(*bytes) <= NEAR_LIMIT.ln())
+}
+
+/// `, near the kernel's background limit of 32 MiB`, or nothing.
+fn near_limit(evidence: &Evidence<'_>, border: &Border) -> String {
+    nearest_limit(evidence, border).map_or_else(String::new, |(limit, bytes)| {
+        let name = if limit == Limit::Dirty { DIRTY_LIMIT } else { "background limit" };
         format!(", near the kernel's {name} of {}", size(bytes))
     })
 }
@@ -125,8 +140,8 @@ fn measured(slowdown: Option<&Slowdown<'_>>, figures: &mut Vec<(&'static str, f6
 /// points, which is no interval of confidence.
 fn capacity(border: &Border) -> String {
     let at = border.unique_bytes;
-    let kind = if border.found_by == "slope" { "between" } else { "95 %:" };
-    let to = if border.found_by == "slope" { "and" } else { "to" };
+    let kind = if border.found_by == FoundBy::Slope { "between" } else { "95 %:" };
+    let to = if border.found_by == FoundBy::Slope { "and" } else { "to" };
     format!("about {} ({kind} {} {to} {})", size(at.capacity), size(at.low), size(at.high))
 }
 
@@ -146,7 +161,7 @@ fn memory_share(
     capacity_bytes: f64,
 ) -> (String, Vec<(&'static str, f64)>) {
     let memory_bytes = evidence.host.memory_bytes as f64;
-    if evidence.is_simulated() || memory_bytes <= 0.0 {
+    if evidence.target.is_simulated() || memory_bytes <= 0.0 {
         return (String::new(), Vec::new());
     }
     let memory_share = capacity_bytes / memory_bytes;

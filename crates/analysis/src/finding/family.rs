@@ -3,19 +3,10 @@
 
 use std::fmt::Write as _;
 
-pub(super) use crate::axis::Axis;
+pub(super) use ioscape_model::graph::{Axis, Effect};
 pub(super) use ioscape_model::units::show_size as size;
 use ioscape_model::units::three_digits;
 use ioscape_model::{Border, Curve, Estimate, Interval, Region, Workload};
-
-/// Whether two workloads agree in everything but the parameter. `align` follows small request
-/// sizes.
-fn is_the_only_difference(axis: Axis, work: &Workload, focal: &Workload) -> bool {
-    if axis != Axis::SizeMean {
-        return axis.alone_differs(work, focal);
-    }
-    axis.alone_differs(&Workload { align: focal.align, ..work.clone() }, focal)
-}
 
 /// A point of a graph.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +29,7 @@ pub(super) fn graph<'a>(estimates: &'a [Estimate], focal: &Workload, axis: Axis)
     let mut spots: Vec<Spot<'a>> = estimates
         .iter()
         .filter(|estimate| estimate.throughput_bytes_per_s.mean > 0.0)
-        .filter(|estimate| is_the_only_difference(axis, &estimate.workload, focal))
+        .filter(|estimate| axis.is_on_graph(&estimate.workload, focal))
         .map(|estimate| Spot { value: axis.value(&estimate.workload), estimate })
         .collect();
     spots.sort_by(|a, b| a.value.total_cmp(&b.value));
@@ -116,47 +107,13 @@ impl<'a> Slowdown<'a> {
             three_digits(self.ratio()),
             size(self.within.value),
         );
-        let worse = ratio(&self.far.throughput(), &self.slowest.throughput());
+        let worse = self.far.throughput().over(&self.slowest.throughput());
         if worse.low > WORTH_A_WORD {
             let times = self.within.throughput().mean / self.slowest.throughput().mean;
             let slowest = size(self.slowest.value);
             let _ = write!(text, ", and over {slowest} {} times", three_digits(times));
         }
         text
-    }
-}
-
-/// `above` over `below`. The half-widths of two independent intervals add in squares, on the
-/// scale of logarithms; an interval that reaches zero makes the ratio's one boundless.
-pub(super) fn ratio(above: &Interval, below: &Interval) -> Interval {
-    let mean = above.mean / below.mean;
-    let half_width = ln_half_width(above).hypot(ln_half_width(below));
-    Interval { mean, low: mean * (-half_width).exp(), high: mean * half_width.exp() }
-}
-
-fn ln_half_width(interval: &Interval) -> f64 {
-    if interval.low > 0.0 && interval.high.is_finite() {
-        (interval.high / interval.mean).ln().max((interval.mean / interval.low).ln())
-    } else {
-        f64::INFINITY
-    }
-}
-
-/// What a ratio lets us say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
-    Gain,
-    Loss,
-    NotShown,
-}
-
-/// An effect is shown where the interval leaves out 1 and the ratio is not a trifle.
-pub(super) fn effect(ratio: &Interval) -> Effect {
-    const TRIFLE: f64 = 1.03;
-    match ratio {
-        _ if ratio.low > 1.0 && ratio.mean > TRIFLE => Effect::Gain,
-        _ if ratio.high < 1.0 && ratio.mean < 1.0 / TRIFLE => Effect::Loss,
-        _ => Effect::NotShown,
     }
 }
 
@@ -172,13 +129,6 @@ pub(super) fn range(ratio: &Interval) -> String {
     } else {
         "interval unknown".to_owned()
     }
-}
-
-/// `the cache region (8 MiB to 249 MiB)`, `the whole range (8 MiB to 1 GiB)`.
-pub(super) fn place(region: &Region) -> String {
-    let extent = region.unique_bytes;
-    let noun = if region.name.contains("range") { "" } else { " region" };
-    format!("the {}{noun} ({} to {})", region.name, size(extent.from), size(extent.to))
 }
 
 /// What ties a finding to its region, for those who read figures only.

@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 
 use ioscape_model::units::{show_rate, three_digits};
-use ioscape_model::{Estimate, Finding, Interval, Region};
+use ioscape_model::{Estimate, Finding, FindingCode, Interval, Region};
 
-use super::family::{Axis, Effect, Spot, effect, graph, place, ratio, size, times};
+use super::family::{Axis, Effect, Spot, graph, size, times};
 use super::{Evidence, finding};
 
 /// One clause per region: extent and throughput at the focal vector, where it was measured.
@@ -25,8 +25,8 @@ pub(super) fn levels(evidence: &Evidence<'_>) -> Option<Finding> {
         .iter()
         .zip(&rates)
         .map(|(region, rate)| match rate {
-            Some(rate) => format!("{} at {}", place(region), show_rate(rate.mean)),
-            None => format!("{}, not measured at its focal point", place(region)),
+            Some(rate) => format!("{} at {}", region.place(), show_rate(rate.mean)),
+            None => format!("{}, not measured at its focal point", region.place()),
         })
         .collect();
     let mut text = format!("The storage shows {} levels: {}.", regions.len(), clauses.join("; "));
@@ -40,7 +40,7 @@ pub(super) fn levels(evidence: &Evidence<'_>) -> Option<Finding> {
         (1..=rates.len()).map(|number| format!("level_{number}_bytes_per_s")).collect();
     let known = names.iter().map(String::as_str).zip(&rates);
     figures.extend(known.filter_map(|(name, rate)| rate.map(|rate| (name, rate.mean))));
-    Some(finding("levels", text, &figures))
+    Some(finding(FindingCode::Levels, text, &figures))
 }
 
 /// Whether requests that miss take longer the more data there are. Throughput falls beyond every
@@ -74,7 +74,7 @@ pub(super) fn declining_tail(evidence: &Evidence<'_>) -> Option<Finding> {
         ("rise_low_ratio", rise.low),
         ("rise_high_ratio", rise.high),
     ];
-    Some(finding("declining_tail", text, &figures))
+    Some(finding(FindingCode::DecliningTail, text, &figures))
 }
 
 /// The time of a miss at one amount of data.
@@ -88,9 +88,9 @@ struct Miss {
 fn steady_rise(misses: &[Miss]) -> Option<Interval> {
     const POINTS_MIN: usize = 3;
     const RISE_MIN: f64 = 1.1;
-    let rise = ratio(&misses.last()?.miss_s, &misses.first()?.miss_s);
+    let rise = misses.last()?.miss_s.over(&misses.first()?.miss_s);
     let steady = misses.windows(2).all(|pair| pair[1].miss_s.mean > pair[0].miss_s.mean * 0.95);
-    let shown = effect(&rise) == Effect::Gain && rise.low >= RISE_MIN;
+    let shown = rise.effect() == Effect::Gain && rise.low >= RISE_MIN;
     (misses.len() >= POINTS_MIN && steady && shown).then_some(rise)
 }
 

@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 
 use ioscape_model::units::show_rate;
-use ioscape_model::{Estimate, Finding, Interval, Workload};
+use ioscape_model::{Estimate, Finding, FindingCode, Interval, Workload};
 
-use super::family::{Axis, graph, ratio, size};
+use super::family::{Axis, graph, size};
 use super::{Evidence, finding};
 
 /// Writes that would fit are as slow as writes that do not: within this factor.
@@ -86,12 +86,12 @@ pub(super) fn write_policy(evidence: &Evidence<'_>) -> Option<Finding> {
         Policy::WriteThrough if mounted_sync(evidence) => " The filesystem is mounted with `sync`.",
         _ => "",
     };
-    Some(finding("write_policy", format!("{conclusion} ({seen}).{mount}"), &figures))
+    Some(finding(FindingCode::WritePolicy, format!("{conclusion} ({seen}).{mount}"), &figures))
 }
 
 /// The verdict of the first workload, smallest data first, that allows one.
 pub(super) fn policy<'a>(evidence: &Evidence<'a>) -> Option<Verdict<'a>> {
-    if evidence.is_in_memory() {
+    if evidence.target.is_in_memory() {
         return None;
     }
     let mut writes: Vec<&Estimate> =
@@ -143,8 +143,8 @@ fn clues<'a>(evidence: &Evidence<'a>, small_writes: &'a Estimate) -> Clues<'a> {
 /// beyond the cache only counters can show that writes are absorbed.
 fn judge(clues: &Clues<'_>) -> Option<Policy> {
     let small = &clues.small_writes.throughput_bytes_per_s;
-    let over_large = clues.large_writes.map(|large| ratio(small, &large.throughput_bytes_per_s));
-    let reads_over = clues.small_reads.map(|reads| ratio(&reads.throughput_bytes_per_s, small));
+    let over_large = clues.large_writes.map(|large| small.over(&large.throughput_bytes_per_s));
+    let reads_over = clues.small_reads.map(|reads| reads.throughput_bytes_per_s.over(small));
     let reads_far_faster = reads_over
         .is_some_and(|ratio| ratio.mean >= READS_FASTER_MIN && ratio.low >= READS_FASTER_LOW_MIN);
     let redirtied = clues.redirtied_fraction;

@@ -3,16 +3,13 @@
 
 use std::fmt::Write as _;
 
-use ioscape_model::units::show_rate;
-use ioscape_model::{Finding, Interval, Region};
+use ioscape_model::graph::{GOOD_FRACTION, Good};
+use ioscape_model::units::{show_percent, show_rate};
+use ioscape_model::{Finding, FindingCode, Interval, Region};
 
-use super::family::{
-    Axis, Effect, Spot, effect, graph, place, place_figures, range, ratio, size, times,
-};
+use super::family::{Axis, Effect, Spot, graph, place_figures, range, size, times};
 use super::{Evidence, finding};
 
-/// A size is good from this share of the best throughput on.
-const GOOD_SHARE: f64 = 0.75;
 /// The curve is saturated from this share on.
 const SATURATED_SHARE: f64 = 0.9;
 /// A curve of sizes needs this many points before its shape is talked about.
@@ -21,25 +18,25 @@ const SIZES_MIN: usize = 3;
 /// Reads against writes.
 pub(super) fn read_write_ratio(evidence: &Evidence<'_>, region: &Region) -> Option<Finding> {
     let (writes, reads) = ends(evidence, region, Axis::ReadFrac, 0.5)?;
-    let ratio = ratio(&reads.throughput(), &writes.throughput());
+    let ratio = reads.throughput().over(&writes.throughput());
     let mix = |read_frac: f64| match read_frac {
         x if x <= 0.0 => "writes".to_owned(),
         x if x >= 1.0 => "reads".to_owned(),
         x => format!("{:.0} % reads", x * 100.0),
     };
     let (fewer, more) = (mix(writes.value), mix(reads.value));
-    let comparison = match effect(&ratio) {
+    let comparison = match ratio.effect() {
         Effect::Gain => format!("{more} run {} as fast as {fewer}", times(&ratio)),
         Effect::Loss => format!("{fewer} run {} as fast as {more}", times(&inverse(&ratio))),
         Effect::NotShown => {
             format!("no difference between {more} and {fewer} is shown (ratio {})", range(&ratio))
         }
     };
-    let rates = match effect(&ratio) {
+    let rates = match ratio.effect() {
         Effect::Loss => rates(&writes, &reads),
         _ => rates(&reads, &writes),
     };
-    let text = format!("In {}, {comparison}: {rates}.", place(region));
+    let text = region.sentence(&format!("{comparison}: {rates}"));
     let mut figures = vec![
         ("reads_bytes_per_s", reads.throughput().mean),
         ("writes_bytes_per_s", writes.throughput().mean),
@@ -48,51 +45,49 @@ pub(super) fn read_write_ratio(evidence: &Evidence<'_>, region: &Region) -> Opti
     ];
     figures.extend(ratio_figures(&ratio));
     figures.extend(place_figures(region));
-    Some(finding("read_write_ratio", text, &figures))
+    Some(finding(FindingCode::ReadWriteRatio, text, &figures))
 }
 
 /// What it brings that requests follow one another.
 pub(super) fn sequentiality(evidence: &Evidence<'_>, region: &Region) -> Option<Finding> {
     let (random, sequential) = ends(evidence, region, Axis::SeqFrac, 0.5)?;
-    let ratio = ratio(&sequential.throughput(), &random.throughput());
+    let ratio = sequential.throughput().over(&random.throughput());
     let ends = format!(
         "{:.0} % sequential requests against {:.0} %",
         sequential.value * 100.0,
         random.value * 100.0
     );
-    let comparison = match effect(&ratio) {
+    let comparison = match ratio.effect() {
         Effect::Gain => format!("sequence brings {} the throughput", times(&ratio)),
         Effect::Loss => format!("sequence costs: {} the throughput", times(&ratio)),
         Effect::NotShown => format!("sequence has no effect shown (ratio {})", range(&ratio)),
     };
-    let text =
-        format!("In {}, {comparison}: {}, {ends}.", place(region), rates(&sequential, &random));
+    let rates = rates(&sequential, &random);
+    let text = region.sentence(&format!("{comparison}: {rates}, {ends}"));
     let mut figures = vec![
         ("sequential_bytes_per_s", sequential.throughput().mean),
         ("random_bytes_per_s", random.throughput().mean),
     ];
     figures.extend(ratio_figures(&ratio));
     figures.extend(place_figures(region));
-    Some(finding("sequentiality", text, &figures))
+    Some(finding(FindingCode::Sequentiality, text, &figures))
 }
 
 /// The sizes worth using: those around the best that give 75 % of it. Nothing is said about sizes
 /// that were not tried.
 pub(super) fn good_sizes(evidence: &Evidence<'_>, region: &Region) -> Option<Finding> {
     let sizes = sizes(evidence, region)?;
-    let best_at = best_at(&sizes)?;
-    let best = &sizes[best_at];
-    let good = |at: &usize| sizes[*at].throughput().mean >= GOOD_SHARE * best.throughput().mean;
-    let from = (0..=best_at).rev().take_while(good).last()?;
-    let to = (best_at..sizes.len()).take_while(good).last()?;
+    let Good { from, best, to } = Good::around_best(&throughputs(&sizes))?;
+    let best = &sizes[best];
     let (smallest, largest) = (&sizes[from], &sizes[to]);
-    let (place, rate) = (place(region), show_rate(best.throughput().mean));
-    let text = if to - from + 1 == sizes.len() {
+    let rate = show_rate(best.throughput().mean);
+    let clause = if to - from + 1 == sizes.len() {
         format!(
-            "In {place}, every request size tried, {} to {}, gives at least 75 % of the best \
-             throughput, {rate}.",
+            "every request size tried, {} to {}, gives at least {} of the best \
+             throughput, {rate}",
             size(smallest.value),
             size(largest.value),
+            show_percent(GOOD_FRACTION),
         )
     } else {
         let end = if to + 1 == sizes.len() { ", the largest tried" } else { "" };
@@ -103,7 +98,8 @@ pub(super) fn good_sizes(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
             format!("good request sizes are {from_size} to {to_size}{end}")
         };
         format!(
-            "In {place}, {sizes}: at least 75 % of the best throughput, {rate} at {}.",
+            "{sizes}: at least {} of the best throughput, {rate} at {}",
+            show_percent(GOOD_FRACTION),
             size(best.value),
         )
     };
@@ -115,20 +111,20 @@ pub(super) fn good_sizes(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
         ("best_bytes_per_s", best.throughput().mean),
     ];
     figures.extend(place_figures(region));
-    Some(finding("good_sizes", text, &figures))
+    Some(finding(FindingCode::GoodSizes, region.sentence(&clause), &figures))
 }
 
 /// Where larger requests stop to bring more, and whether they bring less in the end.
 pub(super) fn saturation(evidence: &Evidence<'_>, region: &Region) -> Option<Finding> {
     let sizes = sizes(evidence, region)?;
-    let best = &sizes[best_at(&sizes)?];
+    let best = &sizes[Good::around_best(&throughputs(&sizes))?.best];
     let (first, last) = (sizes.first()?, sizes.last()?);
     let share = |spot: &Spot<'_>| spot.throughput().mean / best.throughput().mean;
     let at = sizes.iter().position(|spot| share(spot) >= SATURATED_SHARE)?;
     let saturated = &sizes[at];
-    let gain = ratio(&best.throughput(), &first.throughput());
-    let fall = ratio(&last.throughput(), &best.throughput());
-    let text = format!("In {}, {}.", place(region), saturation_words(&sizes, at, &gain, &fall));
+    let gain = best.throughput().over(&first.throughput());
+    let fall = last.throughput().over(&best.throughput());
+    let text = region.sentence(&saturation_words(&sizes, at, &gain, &fall));
     let mut figures = vec![
         ("saturation_size_bytes", saturated.value),
         ("saturation_bytes_per_s", saturated.throughput().mean),
@@ -139,7 +135,7 @@ pub(super) fn saturation(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
         ("largest_over_best_ratio", fall.mean),
     ];
     figures.extend(place_figures(region));
-    Some(finding("saturation", text, &figures))
+    Some(finding(FindingCode::Saturation, text, &figures))
 }
 
 /// `gain` is the best over the smallest size, `fall` the largest over the best; the size at place
@@ -149,8 +145,8 @@ fn saturation_words(sizes: &[Spot<'_>], at: usize, gain: &Interval, fall: &Inter
     let (smallest, largest) = (size(first.value), size(last.value));
     let saturated = &sizes[at];
     let falls = fall.high < SATURATED_SHARE;
-    if effect(gain) != Effect::Gain {
-        let over_first = ratio(&last.throughput(), &first.throughput());
+    if gain.effect() != Effect::Gain {
+        let over_first = last.throughput().over(&first.throughput());
         return if falls {
             format!(
                 "larger requests bring less: {} at {largest} that of {smallest} requests",
@@ -160,19 +156,20 @@ fn saturation_words(sizes: &[Spot<'_>], at: usize, gain: &Interval, fall: &Inter
             format!("request size has no effect shown (ratio of the best {})", range(gain))
         };
     }
-    let before = ratio(&last.throughput(), &sizes[sizes.len() - 2].throughput());
-    let reached = times(&ratio(&saturated.throughput(), &first.throughput()));
+    let before = last.throughput().over(&sizes[sizes.len() - 2].throughput());
+    let reached = times(&saturated.throughput().over(&first.throughput()));
     let mut text = match at {
         0 => format!(
-            "{smallest} requests, the smallest tried, already give at least 90 % of the best \
-             throughput"
+            "{smallest} requests, the smallest tried, already give at least {} of the best \
+             throughput",
+            show_percent(SATURATED_SHARE)
         ),
         at if at + 1 < sizes.len() => format!(
             "throughput saturates at requests of {}: {reached} that of {smallest} requests, and \
              larger ones bring at most 10 % more",
             size(saturated.value),
         ),
-        _ if effect(&before) == Effect::Gain => format!(
+        _ if before.effect() == Effect::Gain => format!(
             "throughput still rises at the largest requests tried, {largest}: {reached} that of \
              {smallest} requests"
         ),
@@ -194,31 +191,23 @@ pub(super) fn concurrency(evidence: &Evidence<'_>, region: &Region) -> Option<Fi
     if most.value <= one.value {
         return None;
     }
-    let ratio_most = ratio(&most.throughput(), &one.throughput());
-    let place = place(region);
+    let ratio_most = most.throughput().over(&one.throughput());
     let counts = format!("{} against {:.0}", processes(most.value), one.value);
-    let mut text = match effect(&ratio_most) {
+    let clause = match ratio_most.effect() {
         Effect::Gain => {
-            format!(
-                "In {place}, concurrency brings {} the throughput: {counts}",
-                times(&ratio_most)
-            )
+            format!("concurrency brings {} the throughput: {counts}", times(&ratio_most))
         }
         Effect::Loss => {
-            format!(
-                "In {place}, concurrency costs: {} the throughput, {counts}",
-                times(&ratio_most)
-            )
+            format!("concurrency costs: {} the throughput, {counts}", times(&ratio_most))
         }
-        Effect::NotShown => format!(
-            "In {place}, concurrency has no effect shown (ratio {}), {counts}",
-            range(&ratio_most)
-        ),
+        Effect::NotShown => {
+            format!("concurrency has no effect shown (ratio {}), {counts}", range(&ratio_most))
+        }
     };
-    let _ = write!(text, ", {}.", rates(most, one));
-    let peak = &spots[best_at(&spots)?];
-    let over_ends = [one, most].map(|end| ratio(&peak.throughput(), &end.throughput()));
-    if over_ends.iter().all(|ratio| effect(ratio) == Effect::Gain) {
+    let mut text = region.sentence(&format!("{clause}, {}", rates(most, one)));
+    let peak = &spots[Good::around_best(&throughputs(&spots))?.best];
+    let over_ends = [one, most].map(|end| peak.throughput().over(&end.throughput()));
+    if over_ends.iter().all(|ratio| ratio.effect() == Effect::Gain) {
         let _ = write!(
             text,
             " The most, {}, is reached with {}.",
@@ -236,7 +225,7 @@ pub(super) fn concurrency(evidence: &Evidence<'_>, region: &Region) -> Option<Fi
     ];
     figures.extend(ratio_figures(&ratio_most));
     figures.extend(place_figures(region));
-    Some(finding("concurrency", text, &figures))
+    Some(finding(FindingCode::Concurrency, text, &figures))
 }
 
 /// The two ends of a graph, where they are at least `apart` from one another.
@@ -256,9 +245,8 @@ fn sizes<'a>(evidence: &Evidence<'a>, region: &Region) -> Option<Vec<Spot<'a>>> 
     (sizes.len() >= SIZES_MIN).then_some(sizes)
 }
 
-fn best_at(spots: &[Spot<'_>]) -> Option<usize> {
-    let mean = |at: usize| spots[at].throughput().mean;
-    (0..spots.len()).max_by(|a, b| mean(*a).total_cmp(&mean(*b)))
+fn throughputs(spots: &[Spot<'_>]) -> Vec<f64> {
+    spots.iter().map(|spot| spot.throughput().mean).collect()
 }
 
 fn inverse(ratio: &Interval) -> Interval {

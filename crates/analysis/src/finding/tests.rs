@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use ioscape_model::units::{GIB, KIB, MIB};
 use ioscape_model::{
-    Border, BorderUniqueBytes, Curve, Estimate, Finding, Host, Interval, Point, Region,
-    RegionUniqueBytes, ResponseTime, Role, Target, Workload,
+    Border, BorderUniqueBytes, Curve, Estimate, Finding, FoundBy, Host, Interval, Point, Region,
+    RegionUniqueBytes, ResponseTime, Role, Target, Workload, word,
 };
 
-use super::family::{Effect, effect, place, ratio, size};
+use super::family::{Effect, size};
 use super::{Evidence, findings};
 use crate::visit::visit;
 
@@ -72,7 +72,7 @@ impl World {
 
     /// The findings with this code.
     fn about(&self, code: &str) -> Vec<Finding> {
-        self.findings().into_iter().filter(|finding| finding.code == code).collect()
+        self.findings().into_iter().filter(|finding| word(finding.code) == code).collect()
     }
 
     #[track_caller]
@@ -108,7 +108,7 @@ fn border(curve: Curve, capacity: f64, step: f64) -> Border {
         low: capacity * 0.97,
         high: capacity * 1.03,
     };
-    Border { unique_bytes: at, curve, found_by: "timing".into(), step, revision: 0 }
+    Border { unique_bytes: at, curve, found_by: FoundBy::Timing, step, revision: 0 }
 }
 
 fn family(focal: &Workload) -> Vec<Workload> {
@@ -181,7 +181,7 @@ fn the_effective_cache_stands_beside_the_limit_and_the_memory() {
     world.host.memory_limit_bytes = Some(u64::MAX / 4096 * 4096);
     let found = world.only("read_cache");
     assert!(!found.text.contains("limit"), "no limit at all: {}", found.text);
-    world.target.kind = "sim".into();
+    world.target.kind = ioscape_model::TargetKind::Sim;
     assert!(!world.only("read_cache").text.contains("memory"), "not this machine's");
     world.borders.clear();
     assert!(world.about("read_cache").is_empty());
@@ -211,11 +211,11 @@ fn the_write_cache_is_named_where_there_is_one() {
 fn the_border_that_was_counted_is_the_file_caches_and_slopes_have_no_confidence() {
     let mut world = World::of(write_back);
     world.borders.push(border(Curve::Read, 900.0 * MIB as f64, 90.0));
-    world.borders[0].found_by = "counters".into();
+    world.borders[0].found_by = FoundBy::Counters;
     assert_eq!(world.only("read_cache").figures["capacity_bytes"], CACHE_BYTES as f64);
     world.borders.pop();
     assert!(world.only("read_cache").text.contains("(95 %: "));
-    world.borders[0].found_by = "slope".into();
+    world.borders[0].found_by = FoundBy::Slope;
     let text = world.only("read_cache").text;
     assert!(text.contains("(between 233 MiB and 247 MiB)") && !text.contains("(95 %: "), "{text}");
 }
@@ -248,7 +248,7 @@ fn a_border_of_the_papers_plan_says_nothing_about_writes_alone() {
     let mut world = World::of(write_back);
     world.borders[0].curve = Curve::Mixed;
     assert_eq!(world.about("write_cache").len(), 1, "both curves agree");
-    world.borders[0].found_by = "slope".into();
+    world.borders[0].found_by = FoundBy::Slope;
     assert!(world.about("write_cache").is_empty(), "one curve, of reads and writes mixed");
     world.only("read_cache");
 }
@@ -271,9 +271,9 @@ fn the_processors_cache_is_not_taken_for_the_file_cache() {
     assert!(world.about("processor_cache").is_empty(), "writers wait at the limit on dirty data");
     world.host.dirty_limit_bytes = 0;
     world.borders[0] = border(Curve::Mixed, 30.0 * MIB as f64, 2.0);
-    world.borders[0].found_by = "counters".into();
+    world.borders[0].found_by = FoundBy::Counters;
     assert!(world.about("processor_cache").is_empty(), "what was counted is the file cache");
-    world.borders[0].found_by = "timing".into();
+    world.borders[0].found_by = FoundBy::Timing;
     world.host.memory_limit_bytes = Some(31 * MIB);
     assert!(world.about("processor_cache").is_empty(), "all memory fits the processor's cache");
     let mut slow = World::of(|_| 2e8);
@@ -478,10 +478,11 @@ fn every_finding_has_finite_figures_with_units_and_one_sentence_or_more() {
     world.borders.insert(0, border(Curve::Write, 90.0 * MIB as f64, 20.0));
     world.estimates[3].throughput_bytes_per_s.low = 0.0; // an interval that reaches zero
     let found = world.findings();
-    let codes: BTreeMap<&str, usize> = found.iter().fold(BTreeMap::new(), |mut counts, finding| {
-        *counts.entry(finding.code.as_str()).or_default() += 1;
-        counts
-    });
+    let codes: BTreeMap<String, usize> =
+        found.iter().fold(BTreeMap::new(), |mut counts, finding| {
+            *counts.entry(word(finding.code)).or_default() += 1;
+            counts
+        });
     assert_eq!(codes["good_sizes"], 2);
     for finding in &found {
         assert_eq!(finding.revision, 7);
@@ -500,11 +501,11 @@ fn every_finding_has_finite_figures_with_units_and_one_sentence_or_more() {
 #[test]
 fn intervals_of_ratios_add_in_squares() {
     let known = |mean: f64, width: f64| Interval { mean, low: mean / width, high: mean * width };
-    let both = ratio(&known(6.0, 1.1), &known(2.0, 1.1));
+    let both = known(6.0, 1.1).over(&known(2.0, 1.1));
     let width = (1.1f64.ln() * 2f64.sqrt()).exp();
     assert!((both.mean - 3.0).abs() < 1e-12 && (both.high - 3.0 * width).abs() < 1e-12);
     assert!((both.low - 3.0 / width).abs() < 1e-12);
-    let boundless = ratio(&known(6.0, 1.1), &Interval { mean: 2.0, low: 0.0, high: 4.0 });
+    let boundless = known(6.0, 1.1).over(&Interval { mean: 2.0, low: 0.0, high: 4.0 });
     assert_eq!((boundless.low, boundless.high), (0.0, f64::INFINITY));
     for (interval, expected) in [
         (known(1.2, 1.1), Effect::Gain),
@@ -513,16 +514,16 @@ fn intervals_of_ratios_add_in_squares() {
         (known(1.02, 1.001), Effect::NotShown),
         (boundless, Effect::NotShown),
     ] {
-        assert_eq!(effect(&interval), expected, "{interval:?}");
+        assert_eq!(interval.effect(), expected, "{interval:?}");
     }
 }
 
 #[test]
 fn sizes_and_places_are_shown_short() {
     let mut whole = region(FOCAL_BYTES[0]);
-    assert_eq!(place(&whole), "the cache region (8 MiB to 240 MiB)");
+    assert_eq!(whole.place(), "the cache region (8 MiB to 240 MiB)");
     whole.name = "whole range".into();
-    assert_eq!(place(&whole), "the whole range (8 MiB to 240 MiB)");
+    assert_eq!(whole.place(), "the whole range (8 MiB to 240 MiB)");
     for (bytes, text) in [(4096.0, "4 KiB"), (1_048_576.0, "1 MiB"), (1.5e9, "1.40 GiB")] {
         assert_eq!(size(bytes), text);
     }

@@ -72,7 +72,7 @@ fn border(curve: Curve, capacity: f64) -> Border {
             high: 1.03 * capacity,
         },
         curve,
-        found_by: "test".to_owned(),
+        found_by: ioscape_model::FoundBy::Timing,
         step: 10.0,
         revision: 0,
     }

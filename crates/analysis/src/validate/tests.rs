@@ -24,7 +24,7 @@ fn border(onset_mib: f64, capacity_mib: f64) -> Border {
             high: capacity_mib * mib,
         },
         curve: Curve::Read,
-        found_by: "hand".to_owned(),
+        found_by: ioscape_model::FoundBy::Timing,
         step: 10.0,
         revision: 0,
     }

@@ -5,15 +5,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use ioscape_analysis::estimate;
 use ioscape_engine::{Clock, EngineKind, RunId};
 use ioscape_experiment::alternate::{
     self, Alternation, Outcome, PAIRS_ENOUGH, Side, Time, alternate, laid_out_bytes,
 };
-use ioscape_model::line::FORMAT_VERSION;
+use ioscape_experiment::measure::end as end_of;
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{
-    Dropped, End, EndReason, Header, Limits, Line, Method, Point, Range, Ranges, Role, Rules,
-    Spent, Want, Workload,
+    Dropped, End, EndReason, Header, Line, Method, Point, Ranges, Role, Rules, Want, Workload,
 };
 
 use super::{alternated, check_out, is_unasked, price};
@@ -22,11 +22,11 @@ use crate::bench::{self, Bench, Earnest, Request};
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
+use crate::origin::{drawn_seed, now_text, origin};
 use crate::out_file;
+use crate::output::say;
 use crate::progress::{Progress, Until};
-use crate::run::{command_line, drawn_seed, now_text, tool};
 use crate::workload_arg::{self, Asked};
-use crate::{say, signal_or};
 
 /// `--budget`, where none is given.
 const BUDGET_S: f64 = 600.0;
@@ -91,7 +91,7 @@ fn measure_both(args: &CompareArgs, clock: Clock, interrupt: &Interrupt) -> anyh
         return Ok(Exit::Failed);
     }
     match (outcome.reason, exit) {
-        (EndReason::Interrupted, exit) => Ok(signal_or(interrupt, exit.unwrap_or(Exit::Fine))),
+        (EndReason::Interrupted, exit) => Ok(interrupt.signal_or(exit.unwrap_or(Exit::Fine))),
         (_, Some(exit)) => Ok(exit),
         (_, None) => {
             let budget = show_seconds(session.budget_s);
@@ -172,7 +172,7 @@ fn open(
         verify: false,
     };
     let mut benches = [bench::open(&request(0))?, bench::open(&request(1))?];
-    for bench in benches.iter_mut().filter(|bench| bench.sim_ranges.is_none()) {
+    for bench in benches.iter_mut().filter(|bench| !bench.target.is_simulated()) {
         bench.host.memory_limit_set_bytes = full.memory_limit;
         bench.host.dirty_limit_set_bytes = full.dirty_limit;
     }
@@ -182,7 +182,7 @@ fn open(
 /// Most bytes that may be laid out on each side: where both are on one filesystem, each has half.
 fn room_bytes(benches: &[Bench; 2]) -> [u64; 2] {
     let filesystem = |bench: &Bench| {
-        let is_real = bench.sim_ranges.is_none();
+        let is_real = !bench.target.is_simulated();
         is_real.then(|| std::fs::metadata(&bench.target.path).ok()).flatten().map(|of| of.dev())
     };
     let [one, other] = [filesystem(&benches[0]), filesystem(&benches[1])];
@@ -269,31 +269,12 @@ impl Session<'_> {
     }
 
     fn header(&self, side: usize, bench: &Bench, works: &[Workload]) -> Header {
-        let range = |of: fn(&Workload) -> u64| Range {
-            min: works.iter().map(of).min().unwrap_or(0),
-            max: works.iter().map(of).max().unwrap_or(0),
-        };
+        let origin = origin(&self.runs[side], Some(self.seed));
         Header {
-            format_version: FORMAT_VERSION,
-            tool: tool(),
-            run_id: self.runs[side].as_str().to_owned(),
-            command_line: command_line(),
-            seed: self.seed,
-            start_time: now_text(),
-            host: bench.host.clone(),
-            target: bench.target.clone(),
-            method: Method::Compare,
-            rules: Rules::brief(),
-            ranges: Ranges::of_five(
-                range(|work| work.unique_bytes),
-                range(|work| work.size_mean),
-                range(|work| u64::from(work.process_num)),
-            ),
+            ranges: Ranges::spanning(works.iter()),
             budget_s: self.budget_s,
-            limits: Limits::default(),
             hints: bench.rig.hints(),
-            asked: vec![],
-            forecast: None,
+            ..Header::new(origin, Method::Compare, bench.host.clone(), bench.target.clone())
         }
     }
 
@@ -306,7 +287,7 @@ impl Session<'_> {
     ) -> anyhow::Result<Outcome> {
         let mut progress = Progress::new(Until::Seconds(self.budget_s), self.args.common.quiet);
         let sides = benches.each_mut().map(|bench| Side {
-            time: if bench.sim_ranges.is_some() { Time::Simulated } else { Time::Real },
+            time: if bench.target.is_simulated() { Time::Simulated } else { Time::Real },
             rig: &mut *bench.rig,
         });
         let outcome = alternate(Alternation {
@@ -367,22 +348,12 @@ fn end(
     dropped: &[Dropped],
 ) -> anyhow::Result<()> {
     for (bench, side) in benches.iter().zip(journals) {
-        let elapsed_s = bench.rig.now_s();
-        for line in crate::measure::pooled(&side.points, elapsed_s, outcome.failure.is_some()) {
+        let provisional = outcome.failure.is_some();
+        for line in estimate::lines(&side.points, bench.rig.now_s(), provisional, vec![]) {
             side.journal.put(&line)?;
         }
-        let read = |point: &Point| point.classes.read_seq.bytes + point.classes.read_rand.bytes;
-        let end = End {
-            reason: outcome.reason,
-            points: side.points.len() as u64,
-            elapsed_s,
-            spent_s: side.points.iter().fold(Spent::default(), |sum, p| sum.plus(&p.spent_s)),
-            read_bytes: side.points.iter().map(read).sum(),
-            written_bytes: bench.rig.written_bytes(),
-            device_written_bytes: bench.rig.device_written_bytes(),
-            forecast: None,
-            dropped: dropped.to_vec(),
-        };
+        let dropped = dropped.to_vec();
+        let end = End { dropped, ..end_of(outcome.reason, &side.points, &*bench.rig) };
         side.journal.put(&Line::End(end))?;
     }
     Ok(())

@@ -3,14 +3,14 @@
 use ioscape_analysis::estimate;
 use ioscape_engine::Error;
 use ioscape_experiment::highest_rate::{self, Answer, Ending, Question, Trial};
-use ioscape_experiment::measure::{Subject, measure as visit};
+use ioscape_experiment::measure::{Subject, end, measure as visit};
 use ioscape_model::units::{show_seconds, three_digits};
-use ioscape_model::{Line, Map, Point, Role, Rules, Workload};
+use ioscape_model::{Line, Point, Role, Rules, Workload};
 
-use super::{Opened, end, write};
-use crate::answer;
+use super::{Opened, write};
 use crate::args::MeasureArgs;
 use crate::exit::{Exit, usage};
+use crate::output::answer;
 use crate::progress::{Progress, Until};
 
 /// How close the rate that is kept and the one that is not come, unless another was asked for.
@@ -37,16 +37,12 @@ pub(super) fn find(
     let outcome = look(args, work, &question, &mut opened, &mut points);
     let failure = outcome.as_ref().err();
     let elapsed_s = opened.bench.rig.now_s();
-    let end = end(&points, failure, &*opened.bench.rig);
+    let end = end(Error::ending(failure), &points, &*opened.bench.rig);
     let warnings = opened.bench.warnings.clone();
     drop(opened.bench); // test files and limits go before anything is said
-    let (estimates, repeatability) = estimate::pool(&points, 1);
-    for estimate in estimates {
-        write(&mut opened.journal, &Line::Estimate(estimate))?;
+    for line in estimate::lines(&points, elapsed_s, failure.is_some(), vec![]) {
+        write(&mut opened.journal, &line)?;
     }
-    let provisional = failure.is_some();
-    let map = Map { revision: 1, provisional, repeatability, elapsed_s, log: vec![] };
-    write(&mut opened.journal, &Line::Map(map))?;
     write(&mut opened.journal, &Line::End(end))?;
     let found = outcome?;
     if args.common.json {

@@ -6,9 +6,9 @@ use ioscape_model::{Better, Contrast, Record};
 use ioscape_report::suite_figure;
 use ioscape_suite::pool;
 
-use crate::answer;
 use crate::exit::{Exit, usage};
 use crate::journal;
+use crate::output::answer;
 
 /// Compares each further record with the first one, figure by figure, where all are of suites;
 /// none where none is.

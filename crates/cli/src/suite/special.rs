@@ -7,8 +7,8 @@ use ioscape_suite::critique::{self, Judged};
 use ioscape_suite::os::names::step;
 use ioscape_suite::ousterhout::{Check, MachineMeans, Published};
 
-use crate::answer;
 use crate::exit::Exit;
+use crate::output::answer;
 
 /// Prints the benchmarks there are.
 pub(super) fn list(json: bool) -> anyhow::Result<Exit> {

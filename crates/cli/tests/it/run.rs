@@ -15,7 +15,9 @@ fn a_simulated_device_is_mapped_from_end_to_end() {
     assert_eq!(json["borders"].as_array().unwrap().len(), record.borders.len());
     assert_eq!(json["regions"].as_array().unwrap().len(), record.regions.len());
     assert!(record.borders.len() >= 2, "{:?}", record.borders);
-    assert!(record.findings.iter().any(|finding| finding.code == "read_cache"));
+    assert!(
+        record.findings.iter().any(|finding| finding.code == ioscape_model::FindingCode::ReadCache)
+    );
     assert!(!record.map.unwrap().provisional);
     let end = record.end.unwrap();
     assert!(end.elapsed_s < 606.0, "{}", end.elapsed_s);

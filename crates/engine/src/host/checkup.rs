@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::files;
 use crate::run_id::RunId;
+use crate::sysfs::read;
 use crate::target::{self, Directory};
 
 /// Facts about a directory as a target; takes two to three seconds.
@@ -42,7 +43,7 @@ pub fn of_directory(
 
 /// Facts about a block device as a target; it is only read.
 pub fn of_device(opened: &target::Device, clock: &Clock) -> Facts {
-    let sysfs = opened.number().sysfs().map(target::describe::whole);
+    let sysfs = opened.number().sysfs().map(crate::sysfs::whole);
     let mut facts = Facts {
         host: super::describe(clock),
         target: opened.describe(),
@@ -60,8 +61,8 @@ pub fn of_device(opened: &target::Device, clock: &Clock) -> Facts {
 }
 
 fn machine() -> Machine {
-    let meminfo = super::read("/proc/meminfo").unwrap_or_default();
-    let meminfo_bytes = |key| super::memory::meminfo_bytes(&meminfo, key).unwrap_or(0);
+    let meminfo = read("/proc/meminfo").unwrap_or_default();
+    let meminfo_bytes = |key| crate::memory::meminfo_bytes(&meminfo, key).unwrap_or(0);
     Machine {
         is_root: rustix::process::geteuid().is_root(),
         numa_nodes: numa_nodes(),
@@ -74,7 +75,7 @@ fn machine() -> Machine {
 
 /// `0-1,4` are three nodes.
 fn numa_nodes() -> u32 {
-    let text = super::read("/sys/devices/system/node/has_memory").unwrap_or_default();
+    let text = read("/sys/devices/system/node/has_memory").unwrap_or_default();
     let count = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         Some(last.parse::<u32>().ok()? + 1 - first.parse::<u32>().ok()?)
@@ -86,8 +87,8 @@ fn numa_nodes() -> u32 {
 fn on_battery() -> Option<bool> {
     let supplies = std::fs::read_dir("/sys/class/power_supply").ok()?.flatten();
     let online: Vec<bool> = supplies
-        .filter(|supply| super::read(supply.path().join("type")).is_some_and(|t| t == "Mains"))
-        .filter_map(|supply| Some(super::read(supply.path().join("online"))? == "1"))
+        .filter(|supply| read(supply.path().join("type")).is_some_and(|t| t == "Mains"))
+        .filter_map(|supply| Some(read(supply.path().join("online"))? == "1"))
         .collect();
     (!online.is_empty()).then(|| !online.contains(&true))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ioscape_model::checkup::Device;
 
-use crate::target::describe::{attribute, whole};
+use crate::sysfs::{attribute, whole};
 
 /// The whole device whose directory in sysfs this is.
 pub(super) fn look(sysfs: &Path) -> Device {

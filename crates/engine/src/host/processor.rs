@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::read;
+use crate::sysfs::read;
 
 const SYSTEM: &str = "/sys/devices/system/cpu";
 

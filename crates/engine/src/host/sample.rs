@@ -7,7 +7,7 @@ use ioscape_model::checkup::Sample;
 use crate::cgroup::{self, Group};
 use crate::clock::Clock;
 use crate::counters::Counters;
-use crate::target::describe::attribute;
+use crate::sysfs::{attribute, read};
 
 /// Long enough for a share of a per cent to show.
 const LENGTH_NS: u64 = 1_000_000_000;
@@ -62,10 +62,10 @@ struct Reading {
 impl Reading {
     fn now(counters: &Counters, clock: &Clock, device: Option<&Path>) -> Self {
         let waited_s =
-            |resource: &str| pressure_s(&super::read(Path::new("/proc/pressure").join(resource))?);
+            |resource: &str| pressure_s(&read(Path::new("/proc/pressure").join(resource))?);
         Self {
             at_s: clock.now_s(),
-            ticks: super::read("/proc/stat").as_deref().and_then(Ticks::parse),
+            ticks: read("/proc/stat").as_deref().and_then(Ticks::parse),
             cpu_wait_s: waited_s("cpu"),
             memory_wait_s: waited_s("memory"),
             io_wait_s: waited_s("io"),
@@ -126,7 +126,7 @@ fn pressure_s(text: &str) -> Option<f64> {
 fn cpu_throttled_fraction() -> Option<f64> {
     let group = Group::current("cpu")?;
     group.cpu_limit()?;
-    let stat = super::read(group.path.join("cpu.stat"))?;
+    let stat = read(group.path.join("cpu.stat"))?;
     let (periods, throttled) =
         (cgroup::keyed(&stat, "nr_periods")?, cgroup::keyed(&stat, "nr_throttled")?);
     (periods > 0).then(|| throttled as f64 / periods as f64)

@@ -5,11 +5,12 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use ioscape_model::Target;
+use ioscape_model::{Target, TargetKind};
 
-use super::uses::Number;
-use super::{Directory, mounts::Mount, open_directory};
+use super::{Directory, open_directory};
 use crate::error::Result;
+use crate::mounts::Mount;
+use crate::sysfs::{Number, attribute, whole};
 
 /// Describes the directory at `path`.
 ///
@@ -25,7 +26,7 @@ pub(super) fn of_directory(directory: &Directory) -> Target {
         .map_or(0, |space| space.f_blocks.saturating_mul(space.f_frsize));
     let mut target = Target {
         path: directory.path().display().to_string(),
-        kind: "directory".to_owned(),
+        kind: TargetKind::Directory,
         filesystem: mount.filesystem.clone(),
         mount_options: merge_options(&mount.mount_options, &mount.super_options),
         source: public_source(&mount.filesystem, &mount.source),
@@ -43,7 +44,7 @@ pub(super) fn of_directory(directory: &Directory) -> Target {
 pub(super) fn of_device(path: &Path, number: Number, length_bytes: u64) -> Target {
     let mut target = Target {
         path: path.display().to_string(),
-        kind: "block_device".to_owned(),
+        kind: TargetKind::BlockDevice,
         filesystem: "none".to_owned(),
         source: path.display().to_string(),
         size_bytes: length_bytes,
@@ -132,14 +133,6 @@ pub(super) fn device(mount: &Mount) -> Option<PathBuf> {
     })
 }
 
-/// The disk that a partition is of, in sysfs; anything else is whole.
-pub(crate) fn whole(device: PathBuf) -> PathBuf {
-    match device.parent() {
-        Some(disk) if device.join("partition").exists() => disk.to_path_buf(),
-        _ => device,
-    }
-}
-
 fn describe_device(device: &Path, target: &mut Target) {
     let text = |name: &str| attribute(device, name);
     let number = |name: &str| text(name)?.parse::<u64>().ok();
@@ -168,13 +161,6 @@ fn model(device: &Path) -> Option<String> {
     models.sort();
     models.dedup();
     (!models.is_empty()).then(|| models.join(" + "))
-}
-
-/// A file of a device's directory in sysfs, without the white space around it.
-pub(crate) fn attribute(device: &Path, name: &str) -> Option<String> {
-    let text = fs::read_to_string(device.join(name)).ok()?;
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// `none [mq-deadline] kyber` means the one in brackets.

@@ -19,8 +19,9 @@ use rustix::io::Errno;
 use super::describe;
 use super::kind_name;
 use super::signature::{self, Found};
-use super::uses::{self, Number, Uses};
+use super::uses::{self, Uses};
 use crate::error::{Error, Result};
+use crate::sysfs::Number;
 
 /// Smaller ones hold no workload.
 const LENGTH_MIN_BYTES: u64 = 8 << 20;

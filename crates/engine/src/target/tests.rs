@@ -15,7 +15,7 @@ fn a_directory_is_opened_and_has_room() {
     assert!(directory.free_bytes().unwrap() > 0);
     assert!(directory.path().is_absolute());
     let target = directory.describe();
-    assert_eq!(target.kind, "directory");
+    assert_eq!(target.kind, ioscape_model::TargetKind::Directory);
     assert!(!target.filesystem.is_empty() && !target.mount_options.is_empty());
 }
 

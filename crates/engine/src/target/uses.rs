@@ -2,45 +2,11 @@
 //! programs hold it open as far as this user may see them.
 
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::describe::attribute;
-use super::mounts;
 use crate::clock::Clock;
-
-/// Major and minor number of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Number(u64);
-
-impl Number {
-    pub(crate) fn of(raw: u64) -> Self {
-        Self(raw)
-    }
-
-    /// Of the device that a path leads to.
-    fn of_path(path: &Path) -> Option<Self> {
-        let metadata = path.is_absolute().then(|| fs::metadata(path).ok()).flatten()?;
-        metadata.file_type().is_block_device().then(|| Self(metadata.rdev()))
-    }
-
-    /// Its directory in sysfs.
-    pub(crate) fn sysfs(self) -> Option<PathBuf> {
-        fs::canonicalize(format!("/sys/dev/block/{self}")).ok()
-    }
-
-    /// Set so by an administrator, or by nature.
-    pub(crate) fn is_read_only(self) -> bool {
-        self.sysfs().and_then(|sysfs| attribute(&sysfs, "ro")).is_some_and(|ro| ro != "0")
-    }
-}
-
-/// `7:3`.
-impl std::fmt::Display for Number {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}:{}", rustix::fs::major(self.0), rustix::fs::minor(self.0))
-    }
-}
+use crate::mounts;
+use crate::sysfs::{Number, attribute};
 
 /// What uses a device, as sentences are made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,7 +99,7 @@ fn partitions(sysfs: &Path) -> Vec<(String, Number)> {
         let number = attribute(&directory, "dev")?;
         let (major, minor) = number.split_once(':')?;
         let raw = rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?);
-        Some((name, Number(raw)))
+        Some((name, Number::of(raw)))
     };
     names(sysfs).into_iter().filter_map(of_name).collect()
 }

@@ -6,7 +6,7 @@ use ioscape_model::{
     ClassTotals, Classes, Code, Interval, Point, ResponseTime, Rules, Severity, Spent, Warning,
 };
 
-use super::settle::{Settled, growth_of_written, longest_s};
+use super::settle::{Settled, growth_of_written, longest_s, written_bytes};
 use super::{Check, DRIFT_OF_PRECISION, Subject, Taken};
 use super::{doubts, failures};
 
@@ -264,11 +264,6 @@ fn plus(sum: &ClassCount, count: &ClassCount) -> ClassCount {
         bytes: sum.bytes + count.bytes,
         time_s: sum.time_s + count.time_s,
     }
-}
-
-/// Bytes written in a window.
-pub(super) fn written_bytes(window: &Window) -> u64 {
-    window.classes[Class::WriteSeq as usize].bytes + window.classes[Class::WriteRand as usize].bytes
 }
 
 fn read_bytes(window: &Window) -> u64 {

@@ -4,11 +4,10 @@
 //! While dirty pages pile up, a writer runs at the speed of memory; only once write-back keeps
 //! pace with it, or the kernel slows it down, is its throughput one that lasts.
 
-use ioscape_engine::{Error, Rig, Window};
+use ioscape_engine::{Class, Error, Rig, Window};
 use ioscape_model::{Rules, State, Workload};
 
 use super::Event;
-use super::outcome::written_bytes;
 
 /// Dirty data counts as steady while it grows by less than this share of what is written.
 const GROWTH_MAX: f64 = 0.02;
@@ -117,6 +116,11 @@ fn split_at_last(windows: &[Window], stretch_s: f64) -> (&[Window], &[Window]) {
         length_s += windows[from].length_s;
     }
     windows.split_at(from)
+}
+
+/// Bytes written in a window.
+pub(super) fn written_bytes(window: &Window) -> u64 {
+    window.classes[Class::WriteSeq as usize].bytes + window.classes[Class::WriteRand as usize].bytes
 }
 
 #[cfg(test)]

@@ -469,7 +469,7 @@ fn border_sentence(border: &Border) -> String {
     format!(
         "{:?} border by {}: onset {}, capacity {} ({} to {}), step {:.1}",
         border.curve,
-        border.found_by,
+        ioscape_model::word(border.found_by),
         show_bytes(at.onset),
         show_bytes(at.capacity),
         show_bytes(at.low),

@@ -6,11 +6,10 @@
 //! each time with the others where they were left, until a vector comes back. It is here to show
 //! why its authors gave it up: one extreme vector, at a border, stands for everything.
 
-use ioscape_analysis::focal::{
-    Axis, CurvePoint, Easier, GOOD_FRACTION, good_range, least_restrictive,
-};
+use ioscape_analysis::focal::{Axis, CurvePoint, Easier, good_range, least_restrictive};
+use ioscape_model::graph::GOOD_FRACTION;
 use ioscape_model::units::show_bytes;
-use ioscape_model::{Point, Ranges, Region, RegionUniqueBytes, Workload};
+use ioscape_model::{Point, Ranges, Region, RegionKind, RegionUniqueBytes, Workload};
 
 use super::graph::{Graphs, Replay, divisible, multiple};
 use super::{Landscape, Plan, Seen, Visit};
@@ -128,7 +127,7 @@ impl Global75Plan {
     fn region(&self, focal: &Workload) -> Region {
         let range = self.graphs.ranges.unique_bytes;
         Region {
-            name: "whole range".to_owned(),
+            name: RegionKind::WholeRange.name(None),
             unique_bytes: RegionUniqueBytes {
                 from: range.min as f64,
                 to: range.max as f64,

@@ -5,7 +5,7 @@
 //! order is shuffled, so that a run that ends early leaves no side of the grid unmeasured.
 
 use ioscape_model::workload::SHARE_REQUESTS_MIN;
-use ioscape_model::{Point, Range, Ranges, Region, RegionUniqueBytes, Role, Workload};
+use ioscape_model::{Point, Range, Ranges, Region, RegionKind, RegionUniqueBytes, Role, Workload};
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -47,7 +47,7 @@ impl Plan for OrthogonalPlan {
         let range = self.ranges.unique_bytes;
         let focal = middle(&self.ranges);
         let region = Region {
-            name: "whole range".to_owned(),
+            name: RegionKind::WholeRange.name(None),
             unique_bytes: RegionUniqueBytes {
                 from: range.min as f64,
                 to: range.max as f64,

@@ -17,7 +17,8 @@ use ioscape_analysis::slope::{self, Slopes};
 use ioscape_model::units::{KIB, show_bytes};
 use ioscape_model::workload::SHARE_REQUESTS_MIN;
 use ioscape_model::{
-    Border, BorderUniqueBytes, Curve, Point, Ranges, Region, RegionUniqueBytes, Workload,
+    Border, BorderUniqueBytes, Curve, FoundBy, Point, Ranges, Region, RegionKind,
+    RegionUniqueBytes, Workload,
 };
 
 use super::graph::{GRAPH_POINTS, Graphs, Replay, UNIQUE_POINTS, divisible, multiple};
@@ -201,7 +202,7 @@ fn border(band: &slope::Band) -> Border {
             high: band.to_bytes,
         },
         curve: Curve::Mixed,
-        found_by: "slope".to_owned(),
+        found_by: FoundBy::Slope,
         step: band.step,
         revision: 0,
     }
@@ -216,11 +217,10 @@ fn sizes(borders: &[Border]) -> String {
 /// What a region seems to be, by its place alone.
 fn region_name(index: usize, count: usize) -> String {
     match (index, count) {
-        (_, 1) => "whole range".to_owned(),
-        (0, _) => "cache".to_owned(),
-        (index, count) if index + 1 == count => "storage".to_owned(),
-        (_, 3) => "write-back".to_owned(),
-        (index, _) => format!("write-back {index}"),
+        (_, 1) => RegionKind::WholeRange.name(None),
+        (0, _) => RegionKind::Cache.name(None),
+        (index, count) if index + 1 == count => RegionKind::Storage.name(None),
+        (index, count) => RegionKind::WriteBack.name((count > 3).then_some(index)),
     }
 }
 

@@ -18,8 +18,8 @@ use crate::chart::{
 use crate::doubts::Doubt;
 use crate::facts::{self, Fact};
 use crate::figures::{self, UNKNOWN};
-use crate::html::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
 use crate::mark::page_mark;
+use crate::page::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
 use crate::sample::Samples;
 
 /// The colours of systems, in their order.

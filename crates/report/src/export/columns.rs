@@ -2,11 +2,11 @@
 //! lists them; a test holds the two together.
 
 use ioscape_model::{
-    ClassTotals, Estimate, Interval, Point, Record, ResponseTime, Warning, Workload,
+    ClassTotals, Estimate, Interval, Point, Record, ResponseTime, Warning, Workload, word,
 };
 
+use super::region;
 use super::table::{Builder, Table};
-use super::{region, word};
 
 /// One row per workload, pooled over its visits: intervals are 95 % from the variance between
 /// visits.
@@ -28,7 +28,7 @@ pub fn estimates(record: &Record) -> Table {
 pub fn visits(record: &Record) -> Table {
     let mut table = Builder::of(&record.points);
     workload(&mut table, record, |point| &point.workload);
-    table.text("role", |point| Some(word(&point.role)));
+    table.text("role", |point| Some(word(point.role)));
     table.integer("round", |point| Some(point.round.into()));
     table.text("engine", |point| Some(point.engine.clone()));
     table.real("started_s", |point| Some(point.started_s));
@@ -68,19 +68,19 @@ fn workload<T>(table: &mut Builder<'_, T>, record: &Record, of: impl Fn(&T) -> &
     table.text("region", |item| region(record, of(item)).map(str::to_owned));
     table.integer("unique_bytes", |item| Some(of(item).unique_bytes));
     table.integer("size_mean_bytes", |item| Some(of(item).size_mean));
-    table.text("size_dist", |item| Some(word(&of(item).size_dist)));
+    table.text("size_dist", |item| Some(word(of(item).size_dist)));
     table.real("read_frac", |item| Some(of(item).read_frac));
     table.real("seq_frac", |item| Some(of(item).seq_frac));
-    table.text("seq_scope", |item| Some(word(&of(item).seq_scope)));
+    table.text("seq_scope", |item| Some(word(of(item).seq_scope)));
     table.integer("process_num", |item| Some(of(item).process_num.into()));
-    table.text("layout", |item| Some(word(&of(item).layout)));
+    table.text("layout", |item| Some(word(of(item).layout)));
     table.integer("align_bytes", |item| Some(of(item).align));
     table.integer("depth", |item| Some(of(item).depth.into()));
-    table.text("access", |item| Some(word(&of(item).access)));
+    table.text("access", |item| Some(word(of(item).access)));
     table.integer("fsync_every_writes", |item| Some(of(item).fsync_every.into()));
     table.real("rate_ops_per_s", |item| Some(of(item).rate));
-    table.text("arrivals", |item| (of(item).rate > 0.0).then(|| word(&of(item).arrivals)));
-    table.text("state", |item| Some(word(&of(item).state)));
+    table.text("arrivals", |item| (of(item).rate > 0.0).then(|| word(of(item).arrivals)));
+    table.text("state", |item| Some(word(of(item).state)));
 }
 
 fn interval<T>(
@@ -130,7 +130,7 @@ fn known_time_s(time_s: f64) -> Option<f64> {
 
 fn warnings<T>(table: &mut Builder<'_, T>, of: impl Fn(&T) -> &Vec<Warning>) {
     table.text("warnings", |item| {
-        let codes: Vec<String> = of(item).iter().map(|warning| word(&warning.code)).collect();
+        let codes: Vec<String> = of(item).iter().map(|warning| word(warning.code)).collect();
         (!codes.is_empty()).then(|| codes.join(";"))
     });
 }

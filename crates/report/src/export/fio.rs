@@ -5,9 +5,11 @@ mod sizes;
 
 use std::fmt::Write as _;
 
+use ioscape_model::named::WARM_UP;
 use ioscape_model::units::{show_bytes, show_rate};
 use ioscape_model::{
-    Access, Arrivals, Estimate, Header, Layout, SeqScope, SizeDist, State, Target, Workload,
+    Access, Arrivals, Estimate, Header, Layout, SeqScope, SizeDist, State, Target, TargetKind,
+    Workload,
 };
 
 pub use sizes::{SizeShare, size_table};
@@ -21,8 +23,6 @@ const PAGE_BYTES: u64 = 4096;
 /// in, in such pieces.
 const STREAMED_SHARE: f64 = 0.25;
 const STREAM_BYTES: u64 = 256 << 10;
-/// Jobs called so fill the page cache and measure nothing.
-pub const WARM_UP: &str = "ioscape-warm-up";
 
 /// The job file of a workload, on the target and under the rules of a record. With an estimate it
 /// says what was measured.
@@ -125,7 +125,7 @@ fn about(job: &mut Job, header: &Header, work: &Workload, estimate: Option<&Esti
 fn place(job: &mut Job, target: &Target, work: &Workload) {
     match directory(target) {
         Some(path) => job.option("directory", path),
-        None if target.kind == "directory" => {
+        None if target.kind == TargetKind::Directory => {
             job.differs("the path of the target cannot be written in a job file: run fio there");
             job.option("directory", ".");
         }
@@ -154,7 +154,7 @@ fn directory(target: &Target) -> Option<String> {
     let path = &target.path;
     let is_plain = |c: char| !c.is_control() && !";#$\\\"'".contains(c);
     let is_kept = path.trim() == path && !path.is_empty() && path.len() < 2000;
-    (target.kind == "directory" && is_kept && path.chars().all(is_plain))
+    (target.kind == TargetKind::Directory && is_kept && path.chars().all(is_plain))
         .then(|| path.replace(':', "\\:"))
 }
 
@@ -314,14 +314,13 @@ mod tests {
 
     #[test]
     fn a_path_that_a_job_file_cannot_hold_is_not_written() {
-        let at = |kind: &str, path: &str| {
-            directory(&Target { kind: kind.into(), path: path.into(), ..Target::default() })
-        };
-        assert_eq!(at("directory", "/mnt/my data"), Some("/mnt/my data".into()));
-        assert_eq!(at("directory", "/mnt/a:b"), Some("/mnt/a\\:b".into()));
+        let at =
+            |kind, path: &str| directory(&Target { kind, path: path.into(), ..Target::default() });
+        assert_eq!(at(TargetKind::Directory, "/mnt/my data"), Some("/mnt/my data".into()));
+        assert_eq!(at(TargetKind::Directory, "/mnt/a:b"), Some("/mnt/a\\:b".into()));
         for path in ["/mnt/a;b", "/mnt/a#b", "/mnt/${HOME}", "/mnt/a\nrw=write", "/mnt/a ", ""] {
-            assert_eq!(at("directory", path), None, "{path:?}");
+            assert_eq!(at(TargetKind::Directory, path), None, "{path:?}");
         }
-        assert_eq!(at("sim", "sim:nvme"), None);
+        assert_eq!(at(TargetKind::Sim, "sim:nvme"), None);
     }
 }

@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use ioscape_model::{Border, Estimate, Record, Region, Severity};
+use ioscape_model::{Border, Estimate, Record, Region, Severity, word};
 
-use super::{region, word};
+use super::region;
 
 /// The estimates and what the map says, as gauges.
 pub fn openmetrics(record: &Record) -> String {
@@ -66,7 +66,7 @@ fn about(text: &mut String, record: &Record) {
         ("started", &header.start_time),
         ("target", &header.target.path),
         ("filesystem", &header.target.filesystem),
-        ("method", &word(&header.method)),
+        ("method", &word(header.method)),
         ("version", &header.tool.version),
     ]);
     let _ = writeln!(text, "ioscape_record_info{labels} 1");
@@ -142,7 +142,7 @@ fn borders(text: &mut String, record: &Record) {
     for (part, help, figure) in parts {
         let mut family = Family::gauge(text, &format!("border_{part}"), "bytes", help);
         for (index, border) in record.borders.iter().enumerate() {
-            let labels = [("border", (index + 1).to_string()), ("curve", word(&border.curve))];
+            let labels = [("border", (index + 1).to_string()), ("curve", word(border.curve))];
             let labels = labels.each_ref().map(|(name, value)| (*name, value.as_str()));
             family.sample(&labels, Some(figure(border)));
         }
@@ -170,6 +170,6 @@ fn warnings(text: &mut String, record: &Record) {
     let mut family = Family::gauge(text, "warnings", "", help);
     for severity in [Severity::Note, Severity::Warning, Severity::Serious] {
         let count = record.warnings.iter().filter(|warning| warning.severity == severity).count();
-        family.sample(&[("severity", &word(&severity))], Some(count as f64));
+        family.sample(&[("severity", &word(severity))], Some(count as f64));
     }
 }

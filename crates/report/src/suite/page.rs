@@ -5,8 +5,8 @@ use ioscape_model::Record;
 
 use super::{Section, doubts_of_run, extent, sections};
 use crate::facts::{self, Fact};
-use crate::html::STYLE;
 use crate::mark::page_mark;
+use crate::page::STYLE;
 
 /// Renders the page.
 pub fn suite_html(record: &Record) -> String {

@@ -1,7 +1,8 @@
 //! Each region's family, a line for each graph: its shape, its rates, and how the two ends compare.
 //! What the lines show is not said again in words; the page has the sentences.
 
-use ioscape_model::{Estimate, Interval, Record};
+use ioscape_model::graph::Effect;
+use ioscape_model::{Estimate, FindingCode, Record};
 
 use super::paint::Style;
 use super::{Page, Samples};
@@ -10,10 +11,13 @@ use crate::figures;
 use crate::sayings;
 
 /// Findings that the lines show.
-const SHOWN: [&str; 5] =
-    ["read_write_ratio", "sequentiality", "concurrency", "saturation", "good_sizes"];
-/// A ratio nearer to 1 than this is a trifle, however well it is known.
-const TRIFLE: f64 = 1.03;
+const SHOWN: [FindingCode; 5] = [
+    FindingCode::ReadWriteRatio,
+    FindingCode::Sequentiality,
+    FindingCode::Concurrency,
+    FindingCode::Saturation,
+    FindingCode::GoodSizes,
+];
 
 /// A graph's line in parts.
 struct Row {
@@ -28,7 +32,7 @@ pub(super) fn families(page: &mut Page, record: &Record, samples: &Samples<'_>) 
     for region in &record.regions {
         let family = Family::of(region, samples);
         let rows: Vec<Row> = family.graphs.iter().filter_map(row).collect();
-        let told = sayings::in_region_by_code(record, region);
+        let told = sayings::in_region(record, region);
         let rest = told.iter().filter(|(code, _)| !SHOWN.contains(code));
         let sentences: Vec<&String> = rest.map(|(_, sentence)| sentence).collect();
         if rows.is_empty() && sentences.is_empty() {
@@ -38,7 +42,7 @@ pub(super) fn families(page: &mut Page, record: &Record, samples: &Samples<'_>) 
             page.heading("Throughput over each parameter");
             began = true;
         }
-        page.wrapped("  ", &sayings::place(&region.name), Style::Bold);
+        page.wrapped("  ", &region.noun(), Style::Bold);
         for sentence in sentences {
             page.wrapped("    ", sentence, Style::Plain);
         }
@@ -60,24 +64,10 @@ fn row(graph: &Graph<'_>) -> Option<Row> {
 
 /// `× 2.47 (2.20–2.77)`, or that no effect is shown.
 fn ends(left: &Estimate, right: &Estimate) -> String {
-    let (left, right) = (&left.throughput_bytes_per_s, &right.throughput_bytes_per_s);
-    let mean = right.mean / left.mean;
-    // The half-widths of two independent intervals add in squares, on the scale of logarithms.
-    let half_width = ln_half_width(left).hypot(ln_half_width(right));
-    let ratio = Interval { mean, low: mean * (-half_width).exp(), high: mean * half_width.exp() };
-    let trifle = (1.0 / TRIFLE..=TRIFLE).contains(&mean);
-    if trifle || (ratio.low <= 1.0 && ratio.high >= 1.0) {
-        "no effect shown".to_owned()
-    } else {
-        figures::ratio(&ratio)
-    }
-}
-
-fn ln_half_width(interval: &Interval) -> f64 {
-    if interval.low > 0.0 && interval.high.is_finite() {
-        (interval.high / interval.mean).ln().max((interval.mean / interval.low).ln())
-    } else {
-        f64::INFINITY
+    let ratio = right.throughput_bytes_per_s.over(&left.throughput_bytes_per_s);
+    match ratio.effect() {
+        Effect::NotShown => "no effect shown".to_owned(),
+        Effect::Gain | Effect::Loss => figures::ratio(&ratio),
     }
 }
 
@@ -113,6 +103,8 @@ fn rates(spark: &Spark) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ioscape_model::Interval;
+
     use super::*;
 
     fn estimate(mean: f64, half_width: f64) -> Estimate {

@@ -1,7 +1,7 @@
 //! Where to look next: what this record leaves open or can answer, each with the command to type.
 
 use ioscape_model::units::{GIB, KIB, MIB, show_rate};
-use ioscape_model::{Border, EndReason, Estimate, Header, Method, Record, Severity, Workload};
+use ioscape_model::{Border, EndReason, Estimate, Header, Record, Severity, Workload};
 
 use super::paint::Style;
 use super::{Page, Samples, clean};
@@ -42,11 +42,7 @@ pub(super) fn next(page: &mut Page, record: &Record, samples: &Samples<'_>, file
 }
 
 fn steps(record: &Record, samples: &Samples<'_>, file: &str) -> Vec<Step> {
-    let is_map = matches!(
-        record.header.method,
-        Method::Blend | Method::Paper | Method::Global75 | Method::Orthogonal
-    );
-    if !is_map {
+    if !record.header.method.is_map() {
         return Vec::new();
     }
     let mut all = Vec::new();

@@ -7,8 +7,8 @@ use super::{Row, ValidationPage, cost, extent, graphs, rows, sentences};
 use crate::chart::Chart;
 use crate::doubts::{self, Doubt};
 use crate::facts::{self, Fact};
-use crate::html::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
 use crate::mark::page_mark;
+use crate::page::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
 use crate::sample::Samples;
 
 /// Predictions held against measurements: what the page of a validation and the report show alike.

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use ioscape_model::line::Forecast;
 use ioscape_model::units::{GIB, KIB, MIB};
 use ioscape_model::{
-    Border, BorderUniqueBytes, Code, Curve, End, EndReason, Estimate, Finding, Header, Host,
-    Interval, Map, Method, Point, Ranges, Record, Region, RegionUniqueBytes, ResponseTime, Role,
-    Rules, Severity, Spent, Target, Tool, Warning, Workload,
+    Border, BorderUniqueBytes, Code, Curve, End, EndReason, Estimate, Finding, FindingCode,
+    FoundBy, Header, Host, Interval, Map, Method, Point, Ranges, Record, Region, RegionUniqueBytes,
+    ResponseTime, Role, Rules, Severity, Spent, Target, TargetKind, Tool, Warning, Workload,
 };
 
 const WRITE_CACHE: f64 = 61.0 * MIB as f64;
@@ -126,7 +126,7 @@ fn header() -> Header {
         },
         target: Target {
             path: "/mnt/data".into(),
-            kind: "directory".into(),
+            kind: TargetKind::Directory,
             filesystem: "ext4".into(),
             mount_options: "rw,relatime".into(),
             source: "/dev/nvme0n1p2".into(),
@@ -167,7 +167,7 @@ fn regions() -> Vec<Region> {
 }
 
 fn borders() -> Vec<Border> {
-    let border = |capacity: f64, curve, found_by: &str, step| Border {
+    let border = |capacity: f64, curve, found_by, step| Border {
         unique_bytes: BorderUniqueBytes {
             onset: capacity * 0.93,
             capacity,
@@ -175,13 +175,13 @@ fn borders() -> Vec<Border> {
             high: capacity * 1.03,
         },
         curve,
-        found_by: found_by.into(),
+        found_by,
         step,
         revision: 4,
     };
     vec![
-        border(WRITE_CACHE, Curve::Write, "timing", 3.4),
-        border(READ_CACHE, Curve::Read, "counters", 21.0),
+        border(WRITE_CACHE, Curve::Write, FoundBy::Timing, 3.4),
+        border(READ_CACHE, Curve::Read, FoundBy::Counters, 21.0),
     ]
 }
 
@@ -322,21 +322,21 @@ fn estimate(work: &Workload, points: &[Point]) -> Estimate {
 
 fn findings() -> Vec<Finding> {
     let mut all = [
-        ("read_cache", "Reads are served from memory up to 244 MiB (238–251), which is 95 % of the memory limit of 256 MiB."),
-        ("write_cache", "Writes are absorbed up to 61.0 MiB (59.5–62.8), about the dirty limit of 64 MiB; beyond it they wait for the device."),
-        ("write_policy", "Writes are written back: small amounts of data are absorbed at 0.77 times the speed of reads from memory."),
-        ("concurrency", "Eight processes bring 4.3 times the throughput of one in every region."),
-        ("sequential", "Sequentiality brings nothing within memory and 2.6 times the throughput beyond it."),
+        (FindingCode::ReadCache, "Reads are served from memory up to 244 MiB (238–251), which is 95 % of the memory limit of 256 MiB."),
+        (FindingCode::WriteCache, "Writes are absorbed up to 61.0 MiB (59.5–62.8), about the dirty limit of 64 MiB; beyond it they wait for the device."),
+        (FindingCode::WritePolicy, "Writes are written back: small amounts of data are absorbed at 0.77 times the speed of reads from memory."),
+        (FindingCode::Concurrency, "Eight processes bring 4.3 times the throughput of one in every region."),
+        (FindingCode::Sequentiality, "Sequentiality brings nothing within memory and 2.6 times the throughput beyond it."),
     ]
     .map(|(code, text)| Finding {
-        code: code.into(),
+        code,
         text: text.into(),
         figures: BTreeMap::new(),
         revision: 4,
     })
     .to_vec();
     all.push(Finding {
-        code: "good_sizes".into(),
+        code: FindingCode::GoodSizes,
         text: "In the storage region (244 MiB to 1 GiB), good request sizes are 256 KiB to 1 MiB."
             .into(),
         figures: BTreeMap::from([("region_from_bytes".into(), READ_CACHE)]),

@@ -219,7 +219,6 @@ fn whatever_a_record_says_stays_text() {
     let mut record = Record { header: serde_json::from_value(header).unwrap(), ..full.clone() };
     record.findings.iter_mut().for_each(|finding| finding.text = poison.into());
     record.regions.iter_mut().for_each(|region| region.name = poison.into());
-    record.borders.iter_mut().for_each(|border| border.found_by = poison.into());
     record.warnings.iter_mut().for_each(|w| (w.text, w.remedy) = (poison.into(), poison.into()));
     record.map.as_mut().unwrap().log = vec![poison.into()];
     let (page, clean) = (html_with_model(&record), html_with_model(&full));

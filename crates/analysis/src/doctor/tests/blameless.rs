@@ -17,7 +17,7 @@ pub(crate) fn blameless() -> Facts {
         },
         target: Target {
             path: "/data".to_owned(),
-            kind: "directory".to_owned(),
+            kind: ioscape_model::TargetKind::Directory,
             filesystem: "ext4".to_owned(),
             mount_options: "rw,noatime".to_owned(),
             size_bytes: 1000 * GIB,

@@ -4,31 +4,39 @@
 use std::collections::BTreeSet;
 
 use ioscape_analysis::estimate;
-use ioscape_model::line::FORMAT_VERSION;
 use ioscape_model::{
-    Access, Code, End, EndReason, Header, Hints, Host, Limits, Line, Map, Method, Point, Range,
-    Ranges, Rules, Severity, Spent, Target, Tool, Warning, Workload,
+    Code, End, EndReason, Header, Host, Line, Method, Origin, Point, Ranges, Rules, Severity,
+    Spent, Target, TargetKind, Warning,
 };
 
-use super::fio::{Measured, Results};
+use crate::fio::{Measured, Results};
 
 /// fio's samples of throughput are that long unless it was told otherwise.
 const WINDOW_S: f64 = 0.5;
 const UNKNOWN: &str = "unknown";
 
-/// The lines of the record.
-pub(super) fn lines(all: &[Results], tool: Tool, command_line: Vec<String>) -> Vec<Line> {
+/// The lines of the record. `maker` says by which program and command it is made; when it began and
+/// what it is called follow from the results, `time_text` writes seconds since 1970 as a time.
+pub fn lines(
+    all: &[Results],
+    maker: Origin,
+    time_text: impl Fn(i64) -> Option<String>,
+) -> Vec<Line> {
     let points = points(all);
-    let mut lines = vec![Line::Header(header(all, &points, tool, command_line))];
+    let began_s = all.iter().filter_map(|results| results.timestamp_s).min();
+    let origin = Origin {
+        start_time: began_s.and_then(time_text).unwrap_or_else(|| UNKNOWN.to_owned()),
+        run_id: began_s.map_or_else(|| "fio".to_owned(), |seconds| format!("fio-{seconds}")),
+        seed: measured(all).next().map_or(0, |first| first.seed),
+        ..maker
+    };
+    let mut lines = vec![Line::Header(header(all, &points, origin))];
     lines.extend(warnings(all).into_iter().map(Line::Warning));
     lines.extend(points.iter().cloned().map(Line::Point));
-    let (estimates, repeatability) = estimate::pool(&points, 1);
-    lines.extend(estimates.into_iter().map(Line::Estimate));
     let elapsed_s = points.iter().map(|point| point.elapsed_s).sum();
     let log = versions(all).into_iter().map(|version| format!("results of {version}")).collect();
-    let map = Map { revision: 1, provisional: false, repeatability, elapsed_s, log };
-    lines.push(Line::Map(map));
-    lines.push(Line::End(end(&points, elapsed_s)));
+    lines.extend(estimate::lines(&points, elapsed_s, false, log));
+    lines.push(Line::End(End::after(EndReason::Complete, &points, elapsed_s)));
     lines
 }
 
@@ -36,28 +44,11 @@ fn versions(all: &[Results]) -> BTreeSet<&str> {
     all.iter().map(|results| results.version.as_str()).collect()
 }
 
-fn header(all: &[Results], points: &[Point], tool: Tool, command_line: Vec<String>) -> Header {
-    let began_s = all.iter().filter_map(|results| results.timestamp_s).min();
-    let began = began_s.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
-    let range = |of: fn(&Workload) -> u64| {
-        let values = || points.iter().map(|point| of(&point.workload));
-        Range { min: values().min().unwrap_or(0), max: values().max().unwrap_or(0) }
-    };
+fn header(all: &[Results], points: &[Point], origin: Origin) -> Header {
     let most = |of: fn(&Measured) -> f64| measured(all).map(of).fold(0.0, f64::max);
+    // A real machine, of which nothing is known: an empty name is that of a simulated one.
+    let host = Host { kernel: "not known".to_owned(), ..Host::default() };
     Header {
-        format_version: FORMAT_VERSION,
-        tool,
-        run_id: began_s.map_or_else(|| "fio".to_owned(), |seconds| format!("fio-{seconds}")),
-        command_line,
-        seed: measured(all).next().map_or(0, |first| first.seed),
-        start_time: began.map_or_else(
-            || UNKNOWN.to_owned(),
-            |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        ),
-        // A real machine, of which nothing is known: an empty name is that of a simulated one.
-        host: Host { kernel: "not known".to_owned(), ..Host::default() },
-        target: target(all),
-        method: Method::Measure,
         rules: Rules {
             window_s: WINDOW_S,
             windows_min: 0,
@@ -67,22 +58,8 @@ fn header(all: &[Results], points: &[Point], tool: Tool, command_line: Vec<Strin
             measure_max_s: most(|one| one.figures.runtime_s),
             sync_at_end: false,
         },
-        ranges: Ranges {
-            unique_bytes: range(|work| work.unique_bytes),
-            size_mean: range(|work| work.size_mean),
-            process_num: range(|work| u64::from(work.process_num)),
-            access: if measured(all).all(|one| one.work.access == Access::Direct) {
-                Access::Direct
-            } else {
-                Access::Buffered
-            },
-            ..Ranges::usual(1)
-        },
-        budget_s: 0.0,
-        limits: Limits::default(),
-        hints: Hints::default(),
-        asked: vec![],
-        forecast: None,
+        ranges: Ranges::spanning(points.iter().map(|point| &point.workload)),
+        ..Header::new(origin, Method::Measure, host, target(all))
     }
 }
 
@@ -102,7 +79,7 @@ fn target(all: &[Results]) -> Target {
     };
     Target {
         path: only(places).unwrap_or_else(|| UNKNOWN.to_owned()),
-        kind: "imported".to_owned(),
+        kind: TargetKind::Imported,
         device: only(devices),
         ..Target::default()
     }
@@ -192,19 +169,4 @@ fn warnings(all: &[Results]) -> Vec<Warning> {
         Warning::new(Code::Imported, note.clone(), remedy).with_severity(Severity::Note)
     }));
     warnings
-}
-
-fn end(points: &[Point], elapsed_s: f64) -> End {
-    let bytes = |of: fn(&Point) -> u64| points.iter().map(of).sum();
-    End {
-        reason: EndReason::Complete,
-        points: points.len() as u64,
-        elapsed_s,
-        spent_s: points.iter().fold(Spent::default(), |sum, point| sum.plus(&point.spent_s)),
-        read_bytes: bytes(|p| p.classes.read_seq.bytes + p.classes.read_rand.bytes),
-        written_bytes: bytes(|p| p.classes.write_seq.bytes + p.classes.write_rand.bytes),
-        device_written_bytes: None,
-        forecast: None,
-        dropped: vec![],
-    }
 }

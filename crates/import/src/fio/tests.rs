@@ -319,8 +319,8 @@ proptest! {
                 prop_assert!(figures.ops_per_s.is_finite() && figures.runtime_s > 0.0);
             }
             // And none of it makes a record that cannot be opened again: it is refused before.
-            let tool = ioscape_model::Tool::default();
-            let lines = crate::import::record::lines(&[results], tool, vec![]);
+            let maker = ioscape_model::Origin::default();
+            let lines = crate::lines(&[results], maker, |_| None);
             if lines.iter().all(|line| line.check().is_ok()) {
                 let text = lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n");
                 let text: String = text.collect();

@@ -10,7 +10,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use ioscape_model::{Layout, Workload};
+use ioscape_model::{Layout, Workload, named};
 use serde_json::Value;
 
 use figures::{Direction, Figures};
@@ -29,7 +29,7 @@ const STEADY_SAMPLES_MIN: u32 = 4;
 
 /// What a document holds.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Results {
+pub struct Results {
     /// `fio-3.33`.
     pub(crate) version: String,
     /// Seconds since 1970, when the document was written.
@@ -64,11 +64,23 @@ pub(crate) struct Measured {
     pub(crate) notes: Vec<String>,
 }
 
+impl Results {
+    /// The workloads that ran.
+    pub fn workloads(&self) -> impl Iterator<Item = &Workload> {
+        self.measured.iter().map(|measured| &measured.work)
+    }
+
+    /// Why jobs are left out, in sentences.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+}
+
 /// Reads a document.
 ///
 /// # Errors
 /// One line that says what was expected and not found.
-pub(crate) fn read(text: &str) -> Result<Results, String> {
+pub fn read(text: &str) -> Result<Results, String> {
     let (document, notes) = document(text)?;
     let version = document["fio version"].as_str().unwrap_or_default().to_owned();
     if !is_supported(&version) {
@@ -170,7 +182,7 @@ fn groups(jobs: &[Value]) -> Vec<(String, Vec<&Value>)> {
 
 /// The jobs of a group as one workload.
 fn measured(name: &str, group: &[&Value], global: &Options) -> Result<Measured, String> {
-    if name.starts_with(ioscape_report::export::fio::WARM_UP) {
+    if name.starts_with(named::WARM_UP) {
         return Err("it fills the page cache and measures nothing".to_owned());
     }
     for job in group {

@@ -1,9 +1,11 @@
 //! Memory: sizes, the dirty limits in bytes, the speed of a copy.
 
+use crate::cgroup::Group;
 use crate::clock::Clock;
+use crate::sysfs::read;
 
 /// Dirty data at which the kernel starts to write, and at which it stops writers.
-pub(super) struct DirtyLimits {
+pub(crate) struct DirtyLimits {
     pub limit_bytes: u64,
     pub background_bytes: u64,
 }
@@ -11,8 +13,8 @@ pub(super) struct DirtyLimits {
 impl DirtyLimits {
     /// As the kernel computes them now: `vm.dirty_bytes`, or `vm.dirty_ratio` of the memory that
     /// may become dirty (free pages above the reserves, and pages of files).
-    pub(super) fn read() -> Self {
-        let vmstat = super::read("/proc/vmstat").unwrap_or_default();
+    pub(crate) fn read() -> Self {
+        let vmstat = read("/proc/vmstat").unwrap_or_default();
         let page_bytes = rustix::param::page_size() as u64;
         let bytes = |key| Some(crate::cgroup::keyed(&vmstat, key)? * page_bytes);
         Self {
@@ -23,11 +25,20 @@ impl DirtyLimits {
 }
 
 /// `MemTotal:       24684092 kB`.
-pub(super) fn meminfo_bytes(meminfo: &str, key: &str) -> Option<u64> {
+pub(crate) fn meminfo_bytes(meminfo: &str, key: &str) -> Option<u64> {
     meminfo.lines().find_map(|line| {
         let value = line.strip_prefix(key)?.strip_prefix(':')?;
         Some(value.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
     })
+}
+
+/// Memory this process could have now, page cache given up for it: of the machine, or of the
+/// control groups it lives in where these allow less.
+pub(crate) fn to_be_had_bytes() -> u64 {
+    let meminfo = read("/proc/meminfo").unwrap_or_default();
+    let machine = meminfo_bytes(&meminfo, "MemAvailable").unwrap_or(0);
+    let group = Group::current("memory").and_then(|group| group.memory_to_be_had_bytes());
+    group.map_or(machine, |group| group.min(machine))
 }
 
 /// Both blocks of a copy together, at most: enough to leave the caches of most processors, little
@@ -39,9 +50,9 @@ const COPY_MAX_BYTES: u64 = 64 << 20;
 /// machines often report the cache of the whole host: with a last-level cache that is really that
 /// large the figure is an upper bound, for part of the copy stays in it. `None` where an eighth
 /// of the memory to be had is too little for a copy that means anything.
-pub(super) fn copy_bytes_per_s(clock: &Clock, llc_bytes: Option<u64>) -> Option<f64> {
+pub(crate) fn copy_bytes_per_s(clock: &Clock, llc_bytes: Option<u64>) -> Option<f64> {
     const COPIES: usize = 4;
-    let length = copy_length_bytes(llc_bytes, super::memory_to_be_had_bytes())? as usize;
+    let length = copy_length_bytes(llc_bytes, to_be_had_bytes())? as usize;
     // Filled with something: untouched memory would all be one page of zeros.
     let source = vec![1_u8; length];
     let mut copy = vec![2_u8; length];

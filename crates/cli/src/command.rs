@@ -1,0 +1,118 @@
+//! The commands. What can be typed after each is in `args`, or beside what it does.
+
+use clap::{Parser, Subcommand};
+
+use crate::args::{
+    CleanArgs, CompareArgs, CompletionsArgs, ManArgs, MeasureArgs, PredictArgs, ReportArgs,
+    RunArgs, ValidateArgs,
+};
+use crate::doctor::DoctorArgs;
+use crate::export::ExportArgs;
+use crate::import::ImportArgs;
+use crate::suite::SuiteArgs;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 fine; 1 the answer is \"worse\", not within the tolerance or precision asked for, \
+or (`doctor`) a serious doubt; 2 wrong usage or a refused target; 3 it could not be measured, or \
+the answer not be written; \
+130 after Ctrl-C and 143 after SIGTERM, with everything saved and cleaned up.
+
+NO_COLOR in the environment leaves colours out. Progress is shown on terminals only.";
+
+/// Maps the storage behind a path: where its regions lie, what each workload gets there.
+///
+/// Sizes: KiB MiB GiB are binary, kB MB GB decimal, bare k m g binary as in fio.
+/// Durations: 90s, 10m, 1h30m.
+#[derive(Debug, Parser)]
+#[command(name = "ioscape", version = env!("CARGO_PKG_VERSION"), propagate_version = true)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// The main job: explore TARGET, write the record and the report
+    // A map needs writes: --read-only is refused, with what to do in its place.
+    #[command(mut_arg("read_only", |arg| arg.hide(true)))]
+    Run(RunArgs),
+    /// Measure one workload, to a stated precision
+    Measure(MeasureArgs),
+    /// Say what workloads that were not measured would get
+    Predict(PredictArgs),
+    /// Measure random workloads on a record's target and compare with what it predicts
+    Validate(ValidateArgs),
+    /// Hold systems against a baseline: ratios with intervals, per region and per workload
+    #[command(mut_args(only_live))]
+    Compare(CompareArgs),
+    /// Render a record again
+    Report(ReportArgs),
+    /// Write a record in a format that others read: csv, parquet, json, fio, openmetrics
+    Export(ExportArgs),
+    /// Turn what another program measured into a record
+    Import(ImportArgs),
+    /// Run classic benchmarks: IOStone, Bonnie, Andrew, TPC-B, …
+    // They run where the kernel puts them: --pin is refused.
+    #[command(mut_arg("pin", |arg| arg.hide(true)))]
+    Suite(SuiteArgs),
+    /// Say what would make a measurement misleading, and measure nothing
+    Doctor(DoctorArgs),
+    /// Remove leftovers of killed runs from a directory
+    Clean(CleanArgs),
+    /// Print a manual page, or write all of them into a directory
+    Man(ManArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+}
+
+/// What is asked of a comparison that measures.
+const LIVE: &str = "With --live";
+
+/// Puts what a comparison of records refuses under a heading of its own.
+fn only_live(arg: clap::Arg) -> clap::Arg {
+    const NAMES: [&str; 6] = ["budget", "record", "seed", "memory_limit", "dirty_limit", "pin"];
+    if NAMES.contains(&arg.get_id().as_str()) { arg.help_heading(LIVE) } else { arg }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use ioscape_model::workload::KEYS;
+
+    #[test]
+    fn the_declaration_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_run_and_suite_leaves_out_what_they_refuse() {
+        let mut all = Cli::command();
+        let mut offers = |command: &str, flag: &str| {
+            let command = all.find_subcommand_mut(command).unwrap();
+            command.render_long_help().to_string().contains(flag)
+        };
+        assert!(offers("measure", "--read-only") && !offers("run", "--read-only"));
+        assert!(offers("run", "--pin") && !offers("suite", "--pin"));
+    }
+
+    #[test]
+    fn help_says_what_flags_belong_to() {
+        let all = Cli::command();
+        let under = |command: &str, heading: &str| -> Vec<String> {
+            let arguments = all.find_subcommand(command).unwrap().get_arguments();
+            let of_it = arguments.filter(|arg| arg.get_help_heading() == Some(heading));
+            let mut names: Vec<String> = of_it.map(|arg| arg.get_id().to_string()).collect();
+            names.sort();
+            names
+        };
+        let live = ["budget", "dirty_limit", "memory_limit", "pin", "record", "seed"];
+        assert_eq!(under("compare", LIVE), live);
+        let mut keys = KEYS.map(|key| key.name.to_owned());
+        keys.sort();
+        for command in ["measure", "predict", "compare", "export"] {
+            assert_eq!(under(command, "Workload keys"), keys, "{command}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! What a measurement stands on: the target opened, the limits in force, the machine described.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ioscape_engine::dirty_limit::{self, DirtyLimit};
+use ioscape_engine::error::Result;
+use ioscape_engine::memory_limit::{self, MemoryLimit};
+use ioscape_engine::run_id::RunId;
+use ioscape_engine::sim::{SimRig, SimSpec};
+use ioscape_engine::target::{self, Consent, Directory, Ground};
+use ioscape_engine::{Clock, EngineKind, Error, FileRig, Placement, Rig, files, harness, host};
+use ioscape_model::units::{show_bytes, three_digits};
+use ioscape_model::{Code, Host, Ranges, Severity, Target, TargetKind, Warning};
+
+/// Dirty limits above this share of the memory limit let writers run into reclaim.
+const DIRTY_OF_MEMORY_MAX: f64 = 0.6;
+/// Below this share of the memory limit writers are safe all the same.
+const WRITES_OF_MEMORY: f64 = 0.5;
+
+/// Everything a measurement stands on. Fields are dropped in order: test files go before the
+/// group they were written in, limits are restored last.
+pub struct Bench {
+    /// Where workloads run.
+    pub rig: Box<dyn Rig>,
+    _memory_limit: Option<MemoryLimit>,
+    _dirty_limit: Option<DirtyLimit>,
+    /// The machine.
+    pub host: Host,
+    /// What is measured.
+    pub target: Target,
+    /// The simulated device's own ranges.
+    pub sim_ranges: Option<Ranges>,
+    /// What is doubtful before anything was measured.
+    pub warnings: Vec<Warning>,
+    /// Beyond this, writers would stall in reclaim, bytes.
+    pub writes_max_bytes: Option<f64>,
+    /// A block device that nobody agreed to overwrite.
+    pub read_only: bool,
+    /// Whether a process may keep several requests in flight.
+    pub can_go_deep: bool,
+}
+
+/// What this process keeps to while it measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Restraint {
+    /// Memory of a control group of its own, page cache included, bytes.
+    pub memory_limit_bytes: Option<u64>,
+    /// The machine's dirty data, bytes; restored afterwards.
+    pub dirty_limit_bytes: Option<u64>,
+    /// Whether each process is kept on a processor of its own.
+    pub pin: bool,
+}
+
+/// How a directory or a block device is opened.
+pub struct Request<'a> {
+    /// Its path.
+    pub target: &'a Path,
+    /// The run that its test files and group are named after.
+    pub run: &'a RunId,
+    /// What makes the requests.
+    pub engine: EngineKind,
+    /// Whether data are stamped and checked.
+    pub verify: bool,
+    /// Limits to put in force.
+    pub restraint: Restraint,
+    /// What was said about overwriting a block device, where anything was.
+    pub consent: Option<Consent<'a>>,
+    /// Whether anything may be changed.
+    pub earnest: Earnest,
+    /// Time.
+    pub clock: Clock,
+    /// Raised when the run is to stop.
+    pub interrupt: Arc<AtomicBool>,
+}
+
+/// Whether anything may be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Earnest {
+    /// Limits are put in force; at most so many bytes are laid out to learn how fast that is.
+    Measure {
+        /// Bytes.
+        probe_max_bytes: u64,
+    },
+    /// Nothing is changed: `--dry-run`.
+    DryRun,
+}
+
+impl Bench {
+    /// Opens a directory or a block device, and puts the limits in force.
+    ///
+    /// # Errors
+    /// When the target is refused, or the system refuses what is needed.
+    pub fn open(request: Request<'_>) -> Result<Self> {
+        let ground = open_ground(&request)?;
+        let target = ground.describe();
+        let mut warnings = ground.warnings();
+        let limits = request.restraint;
+        let (mut dirty, mut memory) = (None, None);
+        if let Earnest::Measure { .. } = request.earnest {
+            if let Ground::Directory(directory) = &ground {
+                warnings.extend(clear_leftovers(directory, request.run)?);
+            }
+            dirty = limits.dirty_limit_bytes.map(DirtyLimit::set).transpose()?;
+            let enter = |bytes| MemoryLimit::enter(bytes, request.run);
+            memory = limits.memory_limit_bytes.map(enter).transpose()?;
+        }
+        let mut host = host::describe(&request.clock);
+        host.memory_limit_set_bytes = limits.memory_limit_bytes;
+        host.dirty_limit_set_bytes = limits.dirty_limit_bytes;
+        let placement = if limits.pin { Placement::Spread } else { Placement::Free };
+        host.placement = Some(placement.describe());
+        host.harness_s_per_op = harness::cost_s(&request.clock);
+        let stall = stall_warning(&host, ground.is_memory());
+        let writes_max_bytes = stall
+            .as_ref()
+            .and(host.memory_limit_bytes)
+            .map(|limit| limit as f64 * WRITES_OF_MEMORY);
+        warnings.extend(stall);
+        warnings.extend(clock_warning(&host));
+        let read_only = ground.device().is_some_and(|device| !device.is_writable());
+        let run = request.run.clone();
+        let mut rig = FileRig::new(ground, run, &host, request.clock, request.interrupt)?
+            .with_engine(request.engine)
+            .with_placement(placement);
+        if request.verify {
+            rig = rig.with_verification(request.run)?;
+        }
+        if let Earnest::Measure { probe_max_bytes } = request.earnest {
+            rig.probe_layout(probe_max_bytes)?;
+        }
+        Ok(Self {
+            rig: Box::new(rig),
+            _memory_limit: memory,
+            _dirty_limit: dirty,
+            host,
+            target,
+            sim_ranges: None,
+            warnings,
+            writes_max_bytes,
+            read_only,
+            can_go_deep: ioscape_engine::uring_is_available(),
+        })
+    }
+
+    /// A simulated device under this name: `sim:hdd`. The seed is that of its noise.
+    pub fn simulated(name: &str, spec: SimSpec, seed: u64) -> Self {
+        let target = Target {
+            path: name.to_owned(),
+            kind: TargetKind::Sim,
+            filesystem: "simulated".to_owned(),
+            sim: Some(spec.to_toml()),
+            ..Target::default()
+        };
+        Self {
+            sim_ranges: Some(spec.ranges()),
+            rig: Box::new(SimRig::new(spec, seed)),
+            _memory_limit: None,
+            _dirty_limit: None,
+            host: Host { cpu_model: "simulated".to_owned(), ..Host::default() },
+            target,
+            warnings: vec![],
+            writes_max_bytes: None,
+            read_only: false,
+            can_go_deep: true,
+        }
+    }
+
+    /// Checks that workloads may write here.
+    ///
+    /// # Errors
+    /// On a block device that is only read.
+    pub fn refuse_read_only(&self) -> Result<()> {
+        if !self.read_only {
+            return Ok(());
+        }
+        let path = &self.target.path;
+        Err(Error::Refused(format!(
+            "{path} is a block device and a map needs writes: `--destroy {path}` lets all that is \
+             on it be overwritten, `ioscape measure {path} --read-frac 1` only reads"
+        )))
+    }
+}
+
+/// The directory or device that a target names. A device is only written where that was said.
+fn open_ground(request: &Request<'_>) -> Result<Ground> {
+    let path = request.target;
+    if request.consent.is_none() && !target::is_block_device(path) {
+        return Ok(target::open_directory(path)?.into());
+    }
+    Ok(target::open_device(path, request.consent.unwrap_or(Consent::ReadOnly))?.into())
+}
+
+/// Cleans up after killed runs, and gives what is doubtful about other runs here: limits are restored,
+/// empty groups removed; files of this run (it is being resumed) too; those of other runs are only
+/// pointed out.
+///
+/// # Errors
+/// When the directory cannot be read, or a file not be removed.
+pub fn clear_leftovers(directory: &Directory, run: &RunId) -> Result<Vec<Warning>> {
+    let mut warnings = Vec::new();
+    if let Err(error) = dirty_limit::restore_leftover() {
+        let text = format!("what a killed run set as dirty limits may be in force still: {error}");
+        let remedy = "look at vm.dirty_bytes and vm.dirty_ratio";
+        warnings.push(Warning::new(Code::Leftover, text, remedy));
+    }
+    memory_limit::remove_leftover_groups();
+    files::remove_leftovers(directory, Some(run))?;
+    warnings.extend(files::neighbours(directory, run)?);
+    let left: Vec<_> = files::leftovers(directory)?.into_iter().filter(|l| !l.live).collect();
+    if left.is_empty() {
+        return Ok(warnings);
+    }
+    let bytes: u64 = left.iter().map(|leftover| leftover.bytes).sum();
+    let text = format!(
+        "{} test files of killed runs lie here and take {}",
+        left.len(),
+        show_bytes(bytes as f64)
+    );
+    let remedy = format!("`ioscape clean {}` removes them", directory.path().display());
+    warnings.push(Warning::new(Code::Leftover, text, remedy).with_severity(Severity::Note));
+    Ok(warnings)
+}
+
+/// What the machine's limits and its clock make doubtful.
+pub fn machine_warnings(host: &Host, in_memory: bool) -> Vec<Warning> {
+    [stall_warning(host, in_memory), clock_warning(host)].into_iter().flatten().collect()
+}
+
+/// Whether a record's workers were kept on processors of their own.
+pub fn is_pinned(host: &Host) -> bool {
+    let free = Placement::Free.describe();
+    host.placement.as_ref().is_some_and(|placement| *placement != free)
+}
+
+fn stall_warning(host: &Host, in_memory: bool) -> Option<Warning> {
+    let memory_bytes = host.memory_limit_bytes.filter(|_| !in_memory)? as f64;
+    let dirty_bytes = host.dirty_limit_bytes as f64;
+    // Under cgroup v2 the kernel scales the dirty limit to the group by itself.
+    if host.cgroup_version == Some(2) || dirty_bytes <= memory_bytes * DIRTY_OF_MEMORY_MAX {
+        return None;
+    }
+    let text = format!(
+        "writers are slowed down only at {} of dirty data, but the memory limit is {}: beyond it \
+         they would stall in reclaim for minutes, so workloads that write and touch more than \
+         {} of it are left out",
+        show_bytes(dirty_bytes),
+        show_bytes(memory_bytes),
+        three_digits(WRITES_OF_MEMORY)
+    );
+    let remedy = format!(
+        "as root, `--dirty-limit {}M` sets a limit that suits (machine-wide, restored afterwards)",
+        (memory_bytes * 0.4 / 1_048_576.0) as u64
+    );
+    Some(Warning::new(Code::DirtyLimitAboveMemory, text, remedy))
+}
+
+fn clock_warning(host: &Host) -> Option<Warning> {
+    /// A clock read through the processor alone costs tens of nanoseconds.
+    const CLOCK_READ_MAX_S: f64 = 200e-9;
+    if host.clock_read_s <= CLOCK_READ_MAX_S {
+        return None;
+    }
+    let text = format!(
+        "reading the clock costs {:.0} ns (clock source {}): short requests look longer than they \
+         are",
+        host.clock_read_s * 1e9,
+        host.clock_source
+    );
+    Some(Warning::new(
+        Code::SlowClock,
+        text,
+        "use a machine whose clock source is tsc or kvm-clock",
+    ))
+}

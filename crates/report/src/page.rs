@@ -1,0 +1,34 @@
+//! What all pages are made with: the style sheet, the scripts, graphs and their data.
+
+use askama::Template;
+use serde::Serialize;
+
+use crate::chart::{Chart, Table};
+
+pub(crate) const STYLE: &str =
+    concat!(include_str!("../assets/report.css"), include_str!("../assets/predictor.css"));
+pub(crate) const SCRIPT: &str = include_str!("../assets/report.js");
+pub(crate) const PLOT: &str = include_str!("../assets/plot.min.js");
+pub(crate) const PLOT_LICENSES: &str = include_str!("../assets/plot.LICENSES.txt");
+
+/// A graph with its words and its table.
+#[derive(Template)]
+#[template(path = "figure.html")]
+pub(crate) struct Figure {
+    pub(crate) chart: Chart,
+    table: Table,
+    /// Class of the style sheet: how much room it gets.
+    shape: &'static str,
+}
+
+impl Figure {
+    pub(crate) fn new(chart: Chart, shape: &'static str) -> Self {
+        Self { table: chart.table(), chart, shape }
+    }
+}
+
+/// JSON that may stand inside a script element: a `<` in a string could end the element.
+pub(crate) fn script_json<T: Serialize + ?Sized>(data: &T) -> String {
+    let json = serde_json::to_string(data).expect("it is plain data");
+    json.replace('<', "\\u003c")
+}
