@@ -26,8 +26,6 @@ pub mod run_id;
 mod schedule;
 pub mod scratch;
 pub mod sim;
-#[cfg(test)]
-mod skipped;
 pub mod tally;
 pub mod target;
 mod verify;

@@ -2,7 +2,6 @@
 //! console, nothing is asked for, nothing is wider than the screen, and it opens in under a second.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +11,6 @@ use ioscape_report::{ReportPage, html};
 
 use crate::{comparison, fixture};
 
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 /// How long a page may take to open, milliseconds.
 const OPENED_MS_MAX: f64 = 1000.0;
 /// Times that a page is opened to see that: the machine may be busy with something else.
@@ -82,19 +80,9 @@ struct Browser {
 }
 
 impl Browser {
-    /// The first that answers; says so where there is none.
     fn find() -> Option<Self> {
         static CALLS: AtomicUsize = AtomicUsize::new(0);
-        let answers = |name: &&str| {
-            let asked = Command::new(name).arg("--version").output();
-            asked.is_ok_and(|output| output.status.success())
-        };
-        let Some(name) = NAMES.into_iter().find(answers) else {
-            let thread = std::thread::current();
-            let test = thread.name().unwrap_or_default();
-            writeln!(std::io::stderr(), "\nSKIPPED {test}: no chromium on this machine").ok();
-            return None;
-        };
+        let name = ioscape_test_support::browser()?;
         let call = CALLS.fetch_add(1, Ordering::Relaxed);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("browser-{}-{call}", std::process::id()));
