@@ -1,6 +1,5 @@
 //! One workload.
 
-use ioscape_engine::EngineKind;
 use ioscape_engine::target::open_directory;
 use ioscape_test_support::skipped;
 
