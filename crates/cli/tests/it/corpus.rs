@@ -180,7 +180,7 @@ const CLEAN_HEAD: &str = "
 ## Clean: no warning above a note
 
 On a real machine time that a hypervisor or other programs took while the test ran is no false alarm, and is left out:
-`stolen_time`, `neighbours`, `swapping`, and the unsteadiness that comes with them (`not_steady`,
+`stolen_time`, `clock_jump`, `neighbours`, `swapping`, and the unsteadiness that comes with them (`not_steady`,
 `not_precise`, `bistable`).
 
 | # | set-up | built as |
