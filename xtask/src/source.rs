@@ -32,13 +32,14 @@ impl Source {
     }
 
     /// Whether the whole file is no part of what is shipped: under `tests/`, `benches/` or
-    /// `examples/`, whose files are programs of their own, or a `tests.rs`.
+    /// `examples/`, whose files are programs of their own, a `tests.rs`, or of the crate that only
+    /// tests use.
     pub fn is_test(&self) -> bool {
         let mut parts = self.path.rsplit('/');
         let name = parts.next().unwrap_or_default();
         name == "tests.rs"
             || name.ends_with("_tests.rs")
-            || parts.any(|dir| matches!(dir, "tests" | "benches" | "examples"))
+            || parts.any(|dir| matches!(dir, "tests" | "benches" | "examples" | "test-support"))
     }
 
     /// The code without the items under `#[cfg(test)]`; nothing of a test file.

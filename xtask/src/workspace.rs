@@ -65,8 +65,17 @@ impl Package {
 
     /// Names of the packages it depends on, for whatever purpose and on whatever platform.
     pub fn dependencies(&self) -> Vec<String> {
+        self.listed(&["dependencies", "dev-dependencies", "build-dependencies"])
+    }
+
+    /// Names of the packages that it cannot be built without; tests may need more.
+    pub fn shipped_dependencies(&self) -> Vec<String> {
+        self.listed(&["dependencies", "build-dependencies"])
+    }
+
+    fn listed(&self, tables: &[&str]) -> Vec<String> {
         let mut names = Vec::new();
-        collect_dependencies(&self.manifest, &mut names);
+        collect_dependencies(&self.manifest, tables, &mut names);
         names.sort();
         names.dedup();
         names
@@ -74,8 +83,12 @@ impl Package {
 }
 
 /// Packages of ours that depend on packages of ours without leave, and packages not in the table.
-/// `"*"` in the table stands for all.
-pub fn forbidden_arrows(packages: &[Package], arrows: &[(&str, &[&str])]) -> Vec<String> {
+/// `"*"` in the table stands for all. Tests, and only they, may use the package `support`.
+pub fn forbidden_arrows(
+    packages: &[Package],
+    arrows: &[(&str, &[&str])],
+    support: &str,
+) -> Vec<String> {
     let ours: Vec<&str> = packages.iter().map(Package::name).collect();
     let mut complaints = Vec::new();
     for package in packages {
@@ -85,7 +98,11 @@ pub fn forbidden_arrows(packages: &[Package], arrows: &[(&str, &[&str])]) -> Vec
             continue;
         };
         for to in package.dependencies() {
-            let free = allowed.contains(&"*") || allowed.contains(&to.as_str());
+            let free = if to == support {
+                !package.shipped_dependencies().contains(&to)
+            } else {
+                allowed.contains(&"*") || allowed.contains(&to.as_str())
+            };
             if ours.contains(&to.as_str()) && !free {
                 complaints.push(format!(
                     "{}/Cargo.toml: the arrow {name} -> {to} is not in the table: move the type \
@@ -169,9 +186,9 @@ fn kebab(variant: &str) -> String {
     word
 }
 
-fn collect_dependencies(table: &toml::Table, names: &mut Vec<String>) {
-    for key in ["dependencies", "dev-dependencies", "build-dependencies"] {
-        let Some(dependencies) = table.get(key).and_then(toml::Value::as_table) else { continue };
+fn collect_dependencies(table: &toml::Table, tables: &[&str], names: &mut Vec<String>) {
+    for key in tables {
+        let Some(dependencies) = table.get(*key).and_then(toml::Value::as_table) else { continue };
         for (key, value) in dependencies {
             let renamed = value.get("package").and_then(toml::Value::as_str);
             names.push(renamed.unwrap_or(key).to_owned());
@@ -179,7 +196,7 @@ fn collect_dependencies(table: &toml::Table, names: &mut Vec<String>) {
     }
     if let Some(targets) = table.get("target").and_then(toml::Value::as_table) {
         for target in targets.values().filter_map(toml::Value::as_table) {
-            collect_dependencies(target, names);
+            collect_dependencies(target, tables, names);
         }
     }
 }
@@ -236,18 +253,36 @@ mod tests {
         for dependency in bad {
             let stats =
                 package("crates/stats", &format!("[package]\nname = \"stats\"\n{dependency}\n"));
-            let found = forbidden_arrows(&[report.clone(), stats], arrows);
+            let found = forbidden_arrows(&[report.clone(), stats], arrows, "");
             assert_eq!(found.len(), 1, "{dependency}: {found:?}");
             assert!(found[0].contains("stats -> report"), "{found:?}");
         }
         let all = "[package]\nname = \"all\"\n[dependencies]\nreport = {}\nserde = \"1\"\n";
-        assert!(forbidden_arrows(&[report, package("crates/all", all)], arrows).is_empty());
+        assert!(forbidden_arrows(&[report, package("crates/all", all)], arrows, "").is_empty());
+    }
+
+    #[test]
+    fn what_tests_share_is_for_tests_alone() {
+        let arrows: &[(&str, &[&str])] = &[("all", &["*"]), ("support", &[])];
+        let check = |table: &str, n_complaints: usize| {
+            let manifest = format!("[package]\nname = \"all\"\n[{table}]\nsupport = {{}}\n");
+            let support = package("crates/support", "[package]\nname = \"support\"\n");
+            let packages = [package("crates/all", &manifest), support];
+            assert_eq!(
+                forbidden_arrows(&packages, arrows, "support").len(),
+                n_complaints,
+                "{table}"
+            );
+        };
+        check("dev-dependencies", 0);
+        check("dependencies", 1);
+        check("target.'cfg(unix)'.dependencies", 1);
     }
 
     #[test]
     fn a_crate_that_is_not_in_the_table_is_found() {
         let stray = package("crates/stray", "[package]\nname = \"stray\"\n");
-        assert_eq!(forbidden_arrows(&[stray], &[]).len(), 1);
+        assert_eq!(forbidden_arrows(&[stray], &[], "").len(), 1);
     }
 
     #[test]

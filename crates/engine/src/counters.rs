@@ -168,7 +168,7 @@ mod tests {
     fn bytes_that_were_read_are_counted() {
         let counters = Counters::open();
         let Some(before) = counters.process_io() else {
-            crate::skipped::skipped("this kernel offers no /proc/self/io");
+            ioscape_test_support::skipped("this kernel offers no /proc/self/io");
             return;
         };
         let mut buffer = vec![0; 1_234_577];

@@ -128,7 +128,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let reserved = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, 1 << 20);
         if reserved.is_err() || of(&file, 1 << 20).is_none() {
-            crate::skipped::skipped(
+            ioscape_test_support::skipped(
                 "this filesystem reserves nothing or does not tell its extents",
             );
             return;

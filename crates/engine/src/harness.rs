@@ -78,11 +78,11 @@ mod tests {
 
     #[test]
     fn the_harness_costs_something_and_much_less_than_a_system_call_on_a_disk() {
-        let clock = Clock::start();
-        // Tens of nanoseconds when optimised on a quiet machine.
-        let is_right = |cost_s: &f64| (1e-9..100e-6).contains(cost_s);
-        let cost_s = (0..20).filter_map(|_| cost_s(&clock)).find(is_right);
-        eprintln!("{:.1} ns per request", cost_s.unwrap() * 1e9);
+        // Tens of nanoseconds when optimised; the least of five slices is wrong where the thread got
+        // less than a hundredth of each of them.
+        let cost_s = cost_s(&Clock::start()).unwrap();
+        eprintln!("{:.1} ns per request", cost_s * 1e9);
+        assert!((1e-9..100e-6).contains(&cost_s), "{cost_s}");
     }
 
     #[test]

@@ -28,8 +28,6 @@ pub mod run_id;
 mod schedule;
 pub mod scratch;
 pub mod sim;
-#[cfg(test)]
-mod skipped;
 mod sysfs;
 pub mod tally;
 pub mod target;

@@ -4,64 +4,32 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ioscape_engine::Error;
 use ioscape_engine::target::{Consent, open_device, open_directory};
-use ioscape_engine::{Clock, Error};
+use ioscape_test_support::{LoopDevice, run, skipped};
 use rustix::fs::OFlags;
 
 const LENGTH: u64 = 16 << 20;
 
-/// A loop device over an image, gone when dropped.
-struct Loop {
-    path: PathBuf,
-}
-
-impl Loop {
-    fn make(place: &Path, name: &str, mark: &[u8]) -> Option<Self> {
-        let image = place.join(name);
-        let mut file = File::create(&image).unwrap();
-        file.write_all(mark).unwrap();
-        file.set_len(LENGTH).unwrap();
-        let attempt = |_| {
-            let made = run(Command::new("losetup").args(["--find", "--show"]).arg(&image));
-            made.map_err(|why| skipped(&why)).ok()
-        };
-        (0..3).find_map(attempt).map(|path| Self { path: path.into() })
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        run(Command::new("losetup").arg("--detach").arg(&self.path)).ok();
-    }
-}
-
-/// Straight to stderr, which the test harness does not capture: a test that checked nothing must
-/// not look like one that passed.
-fn skipped(why: &str) {
-    let thread = std::thread::current();
-    writeln!(std::io::stderr(), "\nSKIPPED {}: {why}", thread.name().unwrap_or_default()).ok();
-}
-
-fn run(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    }
-    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+/// A loop device over a new image that begins with a mark; none, said loudly, where there can be none.
+fn make(place: &Path, name: &str, mark: &[u8]) -> Option<LoopDevice> {
+    let image = place.join(name);
+    let mut file = File::create(&image).unwrap();
+    file.write_all(mark).unwrap();
+    file.set_len(LENGTH).unwrap();
+    LoopDevice::over(&image, &[]).map_err(skipped).ok()
 }
 
 /// Another name for the device at `path`.
-fn make_node(path: &Path, name: &Path) {
+fn make_node(path: &str, name: &Path) {
     use std::os::unix::fs::MetadataExt;
     let number = fs::metadata(path).unwrap().rdev();
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-    let made =
-        run(Command::new("mknod").arg(name).args(["b", &major.to_string(), &minor.to_string()]));
-    made.unwrap();
+    let name = name.to_str().unwrap();
+    run("mknod", &[name, "b", &major.to_string(), &minor.to_string()]).unwrap();
 }
 
 /// Ends a thread that goes on until it is told, also where a test fails meanwhile.
@@ -73,14 +41,18 @@ impl Drop for Over<'_> {
     }
 }
 
+/// How often a path is opened while it is swapped. Where each device is met once in twenty times at
+/// least, one of them is never met once in 10⁸ times.
+const TRIES: usize = 400;
+
 #[test]
 fn a_path_that_is_swapped_between_check_and_open_never_gives_the_device_away() {
     let place = tempfile::tempdir().unwrap();
-    let Some(blank) = Loop::make(place.path(), "blank", b"") else { return };
-    let Some(precious) = Loop::make(place.path(), "precious", b"XFSB") else { return };
+    let Some(blank) = make(place.path(), "blank", b"") else { return };
+    let Some(precious) = make(place.path(), "precious", b"XFSB") else { return };
     let at = |name: &str| place.path().join(name);
-    make_node(&blank.path, &at("blank node"));
-    make_node(&precious.path, &at("precious node"));
+    make_node(blank.path(), &at("blank node"));
+    make_node(precious.path(), &at("precious node"));
     fs::hard_link(at("blank node"), at("target")).unwrap();
     let is_over = AtomicBool::new(false);
     let target = fs::canonicalize(at("target")).unwrap();
@@ -98,10 +70,7 @@ fn a_path_that_is_swapped_between_check_and_open_never_gives_the_device_away() {
             }
         });
         let _over = Over(&is_over);
-        let clock = Clock::start();
-        let mut tries = 0;
-        while tries < 100 || ((opened == 0 || refused == 0) && clock.now_s() < 60.0) {
-            tries += 1;
+        for _ in 0..TRIES {
             match open_device(&target, Consent::Destroy(&target)) {
                 Ok(device) => {
                     assert_eq!(device.contents(), [], "the precious one was opened");
@@ -123,35 +92,35 @@ fn a_path_that_is_swapped_between_check_and_open_never_gives_the_device_away() {
 #[test]
 fn a_device_that_is_about_to_be_written_cannot_be_mounted_or_claimed_meanwhile() {
     let place = tempfile::tempdir().unwrap();
-    let Some(blank) = Loop::make(place.path(), "blank", b"") else { return };
-    let device = open_device(&blank.path, Consent::Destroy(&blank.path)).unwrap();
+    let Some(blank) = make(place.path(), "blank", b"") else { return };
+    let device = open_device(blank.path(), Consent::Destroy(Path::new(blank.path()))).unwrap();
     assert!(device.is_writable() && device.length_bytes() == LENGTH);
     // A filesystem appears on it behind our back: it still cannot be mounted.
     // (Written from an image, because newer mkfs refuse a device that is held.)
     let image = place.path().join("image");
     fs::File::create(&image).unwrap().set_len(LENGTH).unwrap();
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image)).unwrap();
-    let behind = fs::OpenOptions::new().write(true).open(&blank.path).unwrap();
+    run("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]).unwrap();
+    let behind = fs::OpenOptions::new().write(true).open(blank.path()).unwrap();
     (&behind).write_all(&fs::read(&image).unwrap()).unwrap();
     behind.sync_all().unwrap();
     drop(behind);
     let point = place.path().join("point");
     fs::create_dir(&point).unwrap();
-    let mounted = run(Command::new("mount").arg(&blank.path).arg(&point));
+    let mounted = run("mount", &[blank.path(), point.to_str().unwrap()]);
     assert!(mounted.is_err(), "mounted while it was held");
-    let second = open_device(&blank.path, Consent::Destroy(&blank.path));
+    let second = open_device(blank.path(), Consent::Destroy(Path::new(blank.path())));
     assert!(matches!(second, Err(Error::Refused(_))), "claimed twice");
     drop(device);
-    let left = open_device(&blank.path, Consent::Destroy(&blank.path));
+    let left = open_device(blank.path(), Consent::Destroy(Path::new(blank.path())));
     assert!(matches!(&left, Err(Error::Refused(why)) if why.contains("carries")), "{left:?}");
 }
 
 #[test]
 fn reading_alone_claims_nothing_and_cannot_write() {
     let place = tempfile::tempdir().unwrap();
-    let Some(device) = Loop::make(place.path(), "image", b"XFSB") else { return };
-    let one = open_device(&device.path, Consent::ReadOnly).unwrap();
-    let two = open_device(&device.path, Consent::ReadOnly).unwrap();
+    let Some(device) = make(place.path(), "image", b"XFSB") else { return };
+    let one = open_device(device.path(), Consent::ReadOnly).unwrap();
+    let two = open_device(device.path(), Consent::ReadOnly).unwrap();
     assert_eq!(one.contents()[0].what, "an XFS filesystem");
     assert!(!one.is_writable() && !two.is_writable());
     let file = one.open_again(OFlags::empty()).unwrap();

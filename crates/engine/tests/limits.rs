@@ -8,7 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper of tests may fail as loudly as they do")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write as _};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
@@ -20,16 +20,10 @@ use ioscape_engine::files::{TestFiles, leftovers, remove_leftovers};
 use ioscape_engine::memory_limit::{MemoryLimit, remove_leftover_groups};
 use ioscape_engine::target::open_directory;
 use ioscape_engine::{Clock, Error, RunId, host};
+use ioscape_test_support::skipped;
 
 const MIB: u64 = 1 << 20;
 const LIMIT_BYTES: u64 = 64 * MIB;
-
-/// Straight to stderr, which the test harness does not capture: a test that checked nothing must
-/// not look like one that passed.
-fn skipped(why: &str) {
-    let thread = std::thread::current();
-    writeln!(std::io::stderr(), "\nSKIPPED {}: {why}", thread.name().unwrap_or_default()).ok();
-}
 
 /// A process that runs one ignored test of this program.
 struct Deed {
@@ -68,8 +62,9 @@ impl Deed {
     }
 }
 
-fn place() -> PathBuf {
-    std::env::var_os("IOSCAPE_TEST_PLACE").expect("started by a test").into()
+/// Where a deed is done; none where no test started it.
+fn place() -> Option<PathBuf> {
+    std::env::var_os("IOSCAPE_TEST_PLACE").map(PathBuf::from)
 }
 
 /// Waits to be killed, or for the end of the test that started us.
@@ -98,9 +93,10 @@ fn reading_more_than_the_memory_limit_leaves_no_more_than_it_in_the_cache() {
 #[test]
 #[ignore = "run in a process of its own by the test above"]
 fn deed_reads_more_than_its_memory() {
+    let Some(place) = place() else { return };
     let quiet = Arc::new(AtomicBool::new(false));
     let run = RunId::random().unwrap();
-    let directory = Arc::new(open_directory(place()).unwrap());
+    let directory = Arc::new(open_directory(place).unwrap());
     let mut files = TestFiles::new(directory, run.clone(), quiet.clone()).unwrap();
     let range = 0..200 * MIB;
     if files.ground().is_memory() || resident(files.get(0, 4096).unwrap(), 0..1).is_none() {
@@ -160,8 +156,9 @@ fn what_a_killed_run_leaves_is_found_and_cleared_away() {
 #[test]
 #[ignore = "run in a process of its own by the test above"]
 fn deed_lays_out_and_waits() {
+    let Some(place) = place() else { return };
     let run = RunId::random().unwrap();
-    let directory = Arc::new(open_directory(place()).unwrap());
+    let directory = Arc::new(open_directory(place).unwrap());
     let mut files =
         TestFiles::new(directory, run.clone(), Arc::new(AtomicBool::new(false))).unwrap();
     files.get(0, MIB).unwrap();
@@ -217,7 +214,8 @@ fn dirty_limits_of_a_killed_run_are_restored_by_the_next() {
 #[test]
 #[ignore = "run in a process of its own by the test above"]
 fn deed_sets_dirty_limits_and_waits() {
-    let bytes = place().to_str().unwrap().parse().unwrap();
+    let Some(place) = place() else { return };
+    let bytes = place.to_str().unwrap().parse().unwrap();
     let limit = DirtyLimit::set(bytes);
     match &limit {
         Ok(_) => println!("\ndeed: ready"),

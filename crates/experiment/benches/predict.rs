@@ -12,10 +12,8 @@ use ioscape_engine::Rig;
 use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_experiment::explore::{Earlier, Run, explore};
 use ioscape_experiment::plan::{BlendPlan, BlendSettings};
-use ioscape_model::line::FORMAT_VERSION;
-use ioscape_model::{
-    Header, Host, Limits, Line, Method, Record, Rules, Target, Tool, Workload, named,
-};
+use ioscape_model::{Header, Line, Record, Workload, named};
+use ioscape_test_support::header;
 
 fn main() {
     divan::main();
@@ -25,24 +23,8 @@ fn main() {
 fn record() -> Record {
     let seed = 1994;
     let mut rig = SimRig::new(SimSpec::preset("nvme").unwrap(), seed);
-    let header = Header {
-        format_version: FORMAT_VERSION,
-        tool: Tool::default(),
-        run_id: "bench".to_owned(),
-        command_line: vec![],
-        seed,
-        start_time: String::new(),
-        host: Host::default(),
-        target: Target::default(),
-        method: Method::Blend,
-        rules: Rules::brief(),
-        ranges: rig.spec().ranges(),
-        budget_s: 600.0,
-        limits: Limits::default(),
-        hints: rig.hints(),
-        asked: vec![],
-        forecast: None,
-    };
+    let ranges = rig.spec().ranges();
+    let header = Header { hints: rig.hints(), ..header(seed, ranges) };
     let mut text = Vec::new();
     let mut write = |line: &Line| {
         serde_json::to_writer(&mut text, line).unwrap();

@@ -1,8 +1,8 @@
 //! Two targets measured in alternation, from end to end on simulated devices: a device must not
 //! differ from itself, and one that is slower by a twentieth must be found.
 //!
-//! Fifty comparisons are made with every test, a thousand where it is asked for:
-//! `cargo test --release -p ioscape-experiment --test alternation -- --ignored --nocapture`.
+//! Fifty comparisons are made with every test, a thousand in the acceptance tests (ARCHITECTURE.md,
+//! "Checking a change").
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,10 +1,9 @@
 //! Comparing systems, from end to end on simulated devices: a system must not differ from itself,
 //! and one that is slower by a tenth must be found.
 //!
-//! A few comparisons are made with every test. The rates that are promised need a thousand:
-//! `cargo test --release -p ioscape-experiment --test comparison -- --ignored --nocapture`, for an
-//! hour or two; `IOSCAPE_COMPARISONS` sets another number, or which of them (`240..480`): their
-//! counts are for adding up.
+//! A few comparisons are made with every test. The rates that are promised need a thousand: an
+//! acceptance test of an hour or two (ARCHITECTURE.md, "Checking a change"). `IOSCAPE_COMPARISONS`
+//! sets another number, or which of them (`240..480`): their counts are for adding up.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -17,11 +16,8 @@ use ioscape_engine::Rig;
 use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_experiment::explore::{Earlier, Run, explore};
 use ioscape_experiment::plan::{BlendPlan, BlendSettings};
-use ioscape_model::line::FORMAT_VERSION;
-use ioscape_model::{
-    Header, Hints, Host, Limits, Line, Method, Overall, Record, Rules, Target, Tool, Verdict,
-    Workload, named,
-};
+use ioscape_model::{Header, Line, Overall, Record, Verdict, Workload, named};
+use ioscape_test_support::header;
 
 /// `--budget`, by default.
 const BUDGET_S: f64 = 600.0;
@@ -63,7 +59,7 @@ impl Mapped {
 /// What `ioscape run sim:NAME` writes.
 fn record(budget_s: f64, spec: &SimSpec, seed: u64) -> Record {
     let mut rig = SimRig::new(spec.clone(), seed);
-    let header = Header { budget_s, ..header(spec, seed, rig.hints()) };
+    let header = Header { budget_s, hints: rig.hints(), ..header(seed, spec.ranges()) };
     let mut text = serde_json::to_vec(&Line::Header(header.clone())).unwrap();
     text.push(b'\n');
     let mut plan = BlendPlan::new(BlendSettings::of(&header));
@@ -82,27 +78,6 @@ fn record(budget_s: f64, spec: &SimSpec, seed: u64) -> Record {
     };
     explore(run, Earlier::default()).unwrap();
     Record::read(text.as_slice()).unwrap()
-}
-
-fn header(spec: &SimSpec, seed: u64, hints: Hints) -> Header {
-    Header {
-        format_version: FORMAT_VERSION,
-        tool: Tool::default(),
-        run_id: String::new(),
-        command_line: vec![],
-        seed,
-        start_time: String::new(),
-        host: Host::default(),
-        target: Target::default(),
-        method: Method::Blend,
-        rules: Rules::brief(),
-        ranges: spec.ranges(),
-        budget_s: BUDGET_S,
-        limits: Limits::default(),
-        hints,
-        asked: vec![],
-        forecast: None,
-    }
 }
 
 fn device(name: &str) -> SimSpec {

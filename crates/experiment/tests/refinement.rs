@@ -13,11 +13,7 @@ use ioscape_engine::{Error, Finished, Prepared, Rig, Window};
 use ioscape_experiment::explore::{Earlier, Event, Run, explore};
 use ioscape_experiment::plan::extent;
 use ioscape_experiment::plan::{BlendPlan, BlendSettings, Plan, Seen};
-use ioscape_model::line::FORMAT_VERSION;
-use ioscape_model::{
-    Code, EndReason, Header, Hints, Host, Limits, Line, Method, Point, Record, Role, Rules, Target,
-    Tool, Workload,
-};
+use ioscape_model::{Code, EndReason, Header, Hints, Limits, Line, Point, Record, Role, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -92,22 +88,10 @@ fn header(asked: Asked, rig: &SimRig) -> Header {
     let mut hints = rig.hints();
     hints.room_bytes = extent::room_bytes(hints.room_bytes, written_max_bytes);
     Header {
-        format_version: FORMAT_VERSION,
-        tool: Tool::default(),
-        run_id: "test".to_owned(),
-        command_line: vec![],
-        seed: asked.seed,
-        start_time: String::new(),
-        host: Host::default(),
-        target: Target::default(),
-        method: Method::Blend,
-        rules: Rules::brief(),
-        ranges: rig.spec().ranges(),
         budget_s: asked.budget_s,
         limits: Limits { precision, written_max_bytes, ..Limits::default() },
         hints,
-        asked: vec![],
-        forecast: None,
+        ..ioscape_test_support::header(asked.seed, rig.spec().ranges())
     }
 }
 

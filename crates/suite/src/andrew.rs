@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn it_copies_with_commands_and_compiles_with_a_compiler_where_there_are_any() {
         if compiler::check("cp").is_err() || compiler::check("cc").is_err() {
-            eprintln!("SKIPPED: no cp or no cc on this machine");
+            ioscape_test_support::skipped("no cp or no cc on this machine");
             return;
         }
         let settings = SuiteSettings {

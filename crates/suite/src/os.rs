@@ -102,36 +102,33 @@ mod tests {
         let (_directory, mut site) = site_with(&settings);
         let mut os = Os::default();
         os.prepare(&mut site).unwrap();
-        // Slices are so short that whoever is put aside in one seems slow: a figure in a wrong unit
-        // is wrong in every trial.
-        let mut implausible = Vec::new();
-        for repeat in 0..20 {
-            let figures = os.trial(&mut site, Turn { repeat, seed: 1 }).unwrap();
-            let value = |name: &str| {
+        // Slices are so short that whoever is put aside in one seems slow. In five trials the median
+        // of a figure counts: it is wrong where three of them are put aside at the same figure, with
+        // one in twenty once in a thousand times.
+        let trials =
+            [0, 1, 2, 3, 4].map(|repeat| os.trial(&mut site, Turn { repeat, seed: 1 }).unwrap());
+        let value = |name: &str| {
+            let mut values = trials.each_ref().map(|figures| {
                 let found = figures.iter().find(|figure| figure.name == name);
                 found.unwrap_or_else(|| panic!("no {name} in {figures:?}")).value
-            };
-            for (ours, _) in ousterhout::COMPARED {
-                assert!(value(ours) > 0.0 && value(&format!("relative {ours}")) > 0.0, "{ours}");
-            }
-            assert!(value("open-close a/b/c/foo") > 0.0 && value("andrew total") > 0.0);
-            let plausible = [
-                ("getpid", 1e-8..1e-3),
-                ("cswitch", value("getpid")..1.0),
-                ("switches per round trip", 1.9..f64::MAX),
-                ("read", 1e7..1e13),
-                ("relative, geometric mean", 1e-4..1e3),
-                ("relative, with bcopy", 1e-4..1e3),
-            ];
-            let is_odd =
-                |(name, range): &(&str, std::ops::Range<f64>)| !range.contains(&value(name));
-            let odd = plausible.into_iter().filter(is_odd);
-            let odd: Vec<_> = odd.map(|(name, range)| (name, value(name), range)).collect();
-            if odd.is_empty() {
-                return;
-            }
-            implausible.push(odd);
+            });
+            values.sort_by(f64::total_cmp);
+            values[2]
+        };
+        for (ours, _) in ousterhout::COMPARED {
+            assert!(value(ours) > 0.0 && value(&format!("relative {ours}")) > 0.0, "{ours}");
         }
-        panic!("{implausible:?}");
+        assert!(value("open-close a/b/c/foo") > 0.0 && value("andrew total") > 0.0);
+        let plausible = [
+            ("getpid", 1e-8..1e-3),
+            ("cswitch", value("getpid")..1.0),
+            ("switches per round trip", 1.9..f64::MAX),
+            ("read", 1e7..1e13),
+            ("relative, geometric mean", 1e-4..1e3),
+            ("relative, with bcopy", 1e-4..1e3),
+        ];
+        for (name, range) in plausible {
+            assert!(range.contains(&value(name)), "{name}: {} in {range:?}", value(name));
+        }
     }
 }

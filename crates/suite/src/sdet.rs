@@ -231,7 +231,7 @@ mod tests {
         let (_directory, mut site) = site_with(&settings);
         let mut sdet = Sdet;
         if let Err(error) = sdet.prepare(&mut site) {
-            eprintln!("SKIPPED: {error}");
+            ioscape_test_support::skipped(error);
             return;
         }
         site.renew(true);

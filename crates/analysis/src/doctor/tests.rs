@@ -4,10 +4,8 @@ use ioscape_model::checkup::{Device, Facts, Probe, Sample};
 use ioscape_model::units::{GIB, MIB};
 use ioscape_model::{Code, Severity, Warning};
 
-mod blameless;
-
 use super::judge;
-use blameless::blameless;
+use ioscape_test_support::blameless;
 
 #[test]
 fn a_blameless_machine_gets_no_doubt_but_honest_unknowns() {

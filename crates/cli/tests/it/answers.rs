@@ -5,6 +5,9 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Output;
 
+use rustix::process::Signal;
+
+use crate::running::{Running, points};
 use crate::workdir::{Workdir, record};
 
 /// A run of a simulated device, `r.jsonl`.
@@ -80,7 +83,7 @@ fn obeyed_by_no_terminal(output: &Output, code: i32) -> String {
 #[test]
 fn control_characters_of_a_path_reach_no_terminal() {
     const NAME: &str = "a\u{1b}[2J\u{9b}31m\nb";
-    let work = Workdir::alone();
+    let work = Workdir::new();
     for arguments in [["measure", NAME], ["report", NAME], ["doctor", NAME], ["clean", NAME]] {
         let said = obeyed_by_no_terminal(&work.output(&arguments), 2);
         assert!(said.contains("a\\u001b[2J\\u009b31m\\u000ab"), "{said}");
@@ -104,28 +107,39 @@ fn private() -> std::fs::Permissions {
 
 #[test]
 fn a_directory_whose_name_is_no_text_is_measured_mapped_and_cleaned() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let name = OsStr::from_bytes(b"no\xfftext");
     let inside = |file: &str| std::path::Path::new(name).join(file);
     std::fs::create_dir(work.path(".").join(name)).unwrap();
-    let done = |command: &str, rest: &[&str], files: &[(&str, &str)]| {
+    let typed = |command: &str, rest: &[&str], files: &[(&str, &str)]| {
         let mut typed = work.command(&[command]);
         typed.arg(name).args(rest);
         for (flag, file) in files {
             typed.arg(flag).arg(inside(file));
         }
-        let output = typed.output().unwrap();
+        typed
+    };
+    let done = |command: &str, rest: &[&str], files: &[(&str, &str)]| {
+        let output = typed(command, rest, files).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(matches!(output.status.code(), Some(0 | 1)), "{command} {rest:?}: {said}");
         output.stdout
     };
-    let brief = ["--rounds", "1", "--unique-bytes", "8M", "--precision", "50%", "--quiet"];
+    let brief = ["--rounds", "1", "--unique-bytes", "8M", "--read-frac", "1"];
+    let brief = [&brief[..], &["--precision", "50%", "--quiet"]].concat();
     done("measure", &brief, &[("--out", "m.jsonl")]);
-    let run = ["--unique-max", "16M", "--budget", "15s", "--quiet"];
-    done("run", &run, &[("--out", "r.jsonl"), ("--report", "r.html")]);
-    let more = ["--budget", "20s", "--report", "none", "--quiet"];
-    done("run", &more, &[("--resume", "r.jsonl")]);
-    assert!(record(&work.path(".").join(inside("r.jsonl"))).resumed.len() == 1);
+    let path = work.path(".").join(inside("r.jsonl"));
+    let run = ["--unique-max", "16M", "--quiet"];
+    for (count, command) in [
+        (1, typed("run", &run, &[("--out", "r.jsonl"), ("--report", "r.html")])),
+        (2, typed("run", &["--report", "none", "--quiet"], &[("--resume", "r.jsonl")])),
+    ] {
+        let mut run = Running::spawn(&work, command);
+        run.wait_until(|| points(&path) >= count);
+        run.signal(Signal::INT);
+        assert_eq!(run.ended().code(), Some(130), "{}", run.stderr());
+    }
+    assert_eq!(record(&path).resumed.len(), 1);
     let doctor: serde_json::Value =
         serde_json::from_slice(&done("doctor", &["--json"], &[])).unwrap();
     assert!(doctor["facts"]["target"]["path"].as_str().unwrap().ends_with("no\u{fffd}text"));

@@ -8,7 +8,7 @@
 
 mod clean;
 mod judged;
-mod measured;
+pub(crate) mod measured;
 mod mounted;
 mod scripted;
 mod simulated;
@@ -24,7 +24,7 @@ use ioscape_engine::{Clock, Rig};
 use ioscape_experiment::Subject;
 use ioscape_model::{Code, Point, Role, Rules, Severity, Warning, Workload};
 
-use crate::danger::skipped;
+use ioscape_test_support::skipped;
 
 /// What was said about a set-up, or why it cannot be built here.
 type Look = Result<Vec<Warning>, String>;
@@ -62,33 +62,11 @@ impl Flag {
     }
 }
 
-/// A machine that stands still for seconds spoils a visit of one: the set-up is built again.
-const ATTEMPTS: usize = 3;
-
-/// What was said about a set-up when it was as `is_right` wants it, else the first time.
-#[expect(clippy::print_stderr, reason = "an attempt that was discarded is not to be silent")]
-fn looked_at(look: fn() -> Look, is_right: impl Fn(&[Warning]) -> bool) -> Look {
-    let first = look()?;
-    if is_right(&first) {
-        return Ok(first);
-    }
-    for _ in 1..ATTEMPTS {
-        eprintln!("again, for this was wrong: {first:?}");
-        match look() {
-            Ok(warnings) if is_right(&warnings) => return Ok(warnings),
-            _ => {}
-        }
-    }
-    Ok(first)
-}
-
 /// Builds each trap and looks for its warnings.
 #[expect(clippy::print_stderr, reason = "with --nocapture it is a list of what was flagged")]
 fn spring(traps: &[Trap]) {
     for trap in traps {
-        let are_raised =
-            |warnings: &[Warning]| trap.flags.iter().all(|flag| flag.is_raised_by(warnings));
-        let warnings = match looked_at(trap.look, are_raised) {
+        let warnings = match (trap.look)() {
             Ok(warnings) => warnings,
             Err(why) => {
                 skipped(format_args!("{}: {why}", trap.flags[0].what));
@@ -107,7 +85,7 @@ fn spring(traps: &[Trap]) {
 fn acquit(cleans: &[Clean]) {
     let is_alarm = |warning: &Warning| warning.severity > Severity::Note;
     for clean in cleans {
-        match looked_at(clean.look, |warnings| !warnings.iter().any(is_alarm)) {
+        match (clean.look)() {
             Ok(warnings) => {
                 let alarms: Vec<&Warning> = warnings.iter().filter(|w| is_alarm(w)).collect();
                 assert!(alarms.is_empty(), "{}: {alarms:#?}", clean.what);
@@ -202,7 +180,7 @@ const CLEAN_HEAD: &str = "
 ## Clean: no warning above a note
 
 On a real machine time that a hypervisor or other programs took while the test ran is no false alarm, and is left out:
-`stolen_time`, `neighbours`, `swapping`, and the unsteadiness that comes with them (`not_steady`,
+`stolen_time`, `clock_jump`, `neighbours`, `swapping`, and the unsteadiness that comes with them (`not_steady`,
 `not_precise`, `bistable`).
 
 | # | set-up | built as |

@@ -60,22 +60,3 @@ fn checksum(path: &Path) -> u64 {
         }
     }
 }
-
-/// Straight to stderr, which the test harness does not capture: a test that checked nothing must
-/// not look like one that passed.
-pub(crate) fn skipped(why: impl std::fmt::Display) {
-    use std::io::Write;
-    let thread = std::thread::current();
-    writeln!(std::io::stderr(), "\nSKIPPED {}: {why}", thread.name().unwrap_or_default()).ok();
-}
-
-pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = std::process::Command::new(program)
-        .args(arguments)
-        .output()
-        .map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    }
-    Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim()))
-}

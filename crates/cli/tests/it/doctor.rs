@@ -1,12 +1,12 @@
 //! The preflight alone.
 
-use crate::danger::{run, skipped};
-use crate::mount::Mount;
+use ioscape_test_support::{LoopDevice, Mount, run, skipped};
+
 use crate::workdir::Workdir;
 
 #[test]
 fn a_directory_is_examined_and_left_as_it_was() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let output = work.output(&["doctor", "target", "--json"]);
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let doubts = answer["doubts"].as_array().unwrap();
@@ -25,7 +25,7 @@ fn a_directory_is_examined_and_left_as_it_was() {
 
 #[test]
 fn the_answer_for_people_says_what_to_do_and_what_is_not_known() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let output = work.output(&["doctor", "target"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.stderr.is_empty());
@@ -48,9 +48,9 @@ fn memory_taken_for_a_disk_is_serious() {
 
 /// A filesystem made and mounted like this over a loop device raises these doubts, among others.
 #[track_caller]
-fn check_mounted(program: &str, options: &str, expected: &[&str]) {
-    let work = Workdir::alone();
-    let mounted = match Mount::of_image(&work.target(), program, options) {
+fn check_mounted(filesystem: &str, options: &str, expected: &[&str]) {
+    let work = Workdir::new();
+    let mounted = match Mount::of_image(&work.target(), filesystem, options) {
         Ok(mounted) => mounted,
         Err(why) => return skipped(why),
     };
@@ -68,29 +68,27 @@ fn check_mounted(program: &str, options: &str, expected: &[&str]) {
 
 #[test]
 fn a_cached_image_synchronous_writes_and_flushes_that_are_swallowed_are_noticed() {
-    check_mounted("mkfs.ext4", "sync", &["caches_below", "mount_options", "border_not_reached"]);
-    check_mounted("mkfs.ext4", "nobarrier", &["caches_below", "flush_suspect"]);
-    check_mounted("mkfs.ext4", "data=journal,strictatime", &["mount_options"]);
+    check_mounted("ext4", "sync", &["caches_below", "mount_options", "border_not_reached"]);
+    check_mounted("ext4", "nobarrier", &["caches_below", "flush_suspect"]);
+    check_mounted("ext4", "data=journal,strictatime", &["mount_options"]);
 }
 
 #[test]
 fn a_filesystem_that_compresses_is_noticed() {
-    check_mounted("mkfs.btrfs", "compress-force=zstd", &["copy_on_write", "caches_below"]);
+    check_mounted("btrfs", "compress-force=zstd", &["copy_on_write", "caches_below"]);
 }
 
 #[test]
 fn what_a_block_device_carries_is_said() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let image = work.path("image");
     std::fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
-    let image = image.to_str().unwrap();
-    run("mkswap", &[image]).ok();
-    let Ok(device) = run("losetup", &["--find", "--show", image]) else {
-        skipped("no loop devices here");
-        return;
+    run("mkswap", &[image.to_str().unwrap()]).ok();
+    let device = match LoopDevice::over(&image, &[]) {
+        Ok(device) => device,
+        Err(why) => return skipped(why),
     };
-    let output = work.output(&["doctor", &device, "--json"]);
-    run("losetup", &["--detach", &device]).unwrap();
+    let output = work.output(&["doctor", device.path(), "--json"]);
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["facts"]["target"]["kind"], "block_device", "{answer:#}");
     assert_eq!(answer["facts"]["device"]["contents"][0], "swap space", "{answer:#}");

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+use ioscape_test_support::skipped;
+
 use crate::workdir::Workdir;
 
 /// A short run of a simulated device, made once for all tests.
@@ -98,14 +100,19 @@ fn visits_of_a_run_that_was_killed_are_pooled() {
     assert!(export(&work, "csv", &[]).lines().count() > 3);
 }
 
-/// A Python with pandas and pyarrow, if there is one: `target/venv` is what `.ci/run` makes.
-fn python() -> Option<PathBuf> {
+/// A Python that has these modules, if there is one: `target/venv` is what `.ci/run` makes.
+pub(crate) fn python(modules: &str) -> Option<PathBuf> {
     let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/venv/bin/python");
+    let import = format!("import {modules}");
     let usable = |python: &PathBuf| {
-        let mut command = Command::new(python);
-        command.args(["-c", "import pandas, pyarrow"]).output().is_ok_and(|o| o.status.success())
+        let output = Command::new(python).args(["-c", &import]).output();
+        output.is_ok_and(|output| output.status.success())
     };
-    [venv, PathBuf::from("python3")].into_iter().find(usable)
+    let found = [venv, PathBuf::from("python3")].into_iter().find(usable);
+    if found.is_none() {
+        skipped(format_args!("no Python with {modules} (.ci/run makes one in target/venv)"));
+    }
+    found
 }
 
 /// Reads both files, holds every column's type against the documentation and both against each
@@ -140,10 +147,7 @@ print("rows", len(csv))
 
 #[test]
 fn pandas_reads_csv_and_parquet_with_the_documented_types() {
-    let Some(python) = python() else {
-        println!("SKIPPED: no Python with pandas and pyarrow (.ci/run makes one in target/venv)");
-        return;
-    };
+    let Some(python) = python("pandas, pyarrow") else { return };
     let work = work();
     let formats = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
     for (rows, heading) in [("estimates", "Estimates"), ("visits", "Visits")] {
@@ -161,13 +165,16 @@ fn pandas_reads_csv_and_parquet_with_the_documented_types() {
 
 fn has_fio() -> bool {
     let version = Command::new("fio").arg("--version").output();
-    version.is_ok_and(|output| output.stdout.starts_with(b"fio-3."))
+    let has = version.is_ok_and(|output| output.stdout.starts_with(b"fio-3."));
+    if !has {
+        skipped("fio 3 is not installed");
+    }
+    has
 }
 
 #[test]
 fn fio_takes_every_job_file() {
     if !has_fio() {
-        println!("SKIPPED: fio 3 is not installed");
         return;
     }
     let work = work();
@@ -178,17 +185,18 @@ fn fio_takes_every_job_file() {
     export(&work, "fio", &[&others[..], &more].concat());
     let files = ["jobs", "jobs/others"].map(|name| std::fs::read_dir(work.path(name)).unwrap());
     let files = files.into_iter().flatten().map(|file| file.unwrap().path());
-    for file in files.filter(|file| file.is_file()) {
-        let output = Command::new("fio").arg("--parse-only").arg(&file).output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && stderr.is_empty(), "{}: {stderr}", file.display());
-    }
+    let output = Command::new("fio")
+        .arg("--parse-only")
+        .args(files.filter(|file| file.is_file()))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.is_empty(), "{stderr}");
 }
 
 #[test]
 fn a_workload_that_went_through_fio_comes_back_as_the_same() {
     if !has_fio() {
-        println!("SKIPPED: fio 3 is not installed");
         return;
     }
     let work = Workdir::alone();

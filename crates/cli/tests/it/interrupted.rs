@@ -22,7 +22,7 @@ fn started(work: &Workdir, arguments: &[&str], count: usize) -> Running {
 #[test]
 fn ctrl_c_saves_reports_and_cleans_up() {
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let work = Workdir::alone();
+        let work = Workdir::new();
         let mut run = started(&work, &RUN, 2);
         run.signal(sent);
         assert_eq!(run.ended().code(), Some(code));
@@ -36,7 +36,7 @@ fn ctrl_c_saves_reports_and_cleans_up() {
 
 #[test]
 fn a_killed_run_is_gone_on_with_and_nothing_is_left() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let mut run = started(&work, &RUN, 3);
     run.signal(Signal::KILL);
     assert_eq!(run.ended().signal(), Some(9));
@@ -69,7 +69,7 @@ fn a_run_that_has_ended_is_not_gone_on_with_unless_the_budget_grows() {
 
 #[test]
 fn runs_in_one_directory_name_each_other_and_the_doctor_names_both() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let mut run = started(&work, &RUN, 1);
     let others = Workdir::new();
     let target = work.target();
@@ -98,7 +98,7 @@ fn runs_in_one_directory_name_each_other_and_the_doctor_names_both() {
 
 #[test]
 fn a_record_that_is_being_written_is_read_but_gone_on_with_by_nobody_else() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let mut run = started(&work, &RUN, 1);
     let held = format!("r.jsonl is being written by process {} (ioscape): wait", run.process());
     for arguments in [
@@ -143,7 +143,7 @@ fn nothing_is_changed_in_a_record_that_somebody_holds_and_it_is_gone_on_with_aft
 
 #[test]
 fn clean_removes_what_a_killed_run_left() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let mut run = started(&work, &RUN, 1);
     let listed = work.stdout(&["clean", "target", "--dry-run"]);
     assert!(listed.contains("in use by a run"), "{listed}");

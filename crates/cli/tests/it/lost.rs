@@ -12,9 +12,9 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::process::Signal;
 
-use crate::mount::Mount;
 use crate::running::{Running, points, wait_ms};
 use crate::workdir::{Workdir, record};
+use ioscape_test_support::{Mount, skipped};
 
 fn chance(seed: u64) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(seed)
@@ -99,7 +99,7 @@ fn ended_by_hand(mut run: Running, path: &Path) -> (Option<i32>, String) {
 
 #[test]
 fn a_run_on_a_directory_killed_at_random_instants_leaves_nothing_in_the_end() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let begin = [&LASTING[..], &SILENT].concat();
     let kills = 4.max(kills() / 10);
     assert_eq!(killed_again_and_again(&work, &begin, kills, 600), kills);
@@ -209,7 +209,7 @@ fn a_record_that_lost_a_line_or_has_one_twice_says_so_whatever_is_asked_of_it() 
 
 #[test]
 fn a_run_that_was_stopped_and_lost_its_files_meanwhile_goes_on_or_ends_in_one_line() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let mut run = Running::start(&work, &[&LASTING[..], &["--quiet"]].concat());
     run.wait_until(|| points(&work.path("r.jsonl")) >= 1);
     run.signal(Signal::STOP);
@@ -253,7 +253,7 @@ fn no_more_is_written_than_was_allowed_and_the_forecast_says_how_much() {
 #[test]
 fn a_full_disk_under_the_record_ends_the_run_and_what_was_written_is_gone_on_with() {
     let work = Workdir::new();
-    let Some(disk) = Mount::tmpfs(&work.path("small"), "size=96k") else { return };
+    let Ok(disk) = Mount::tmpfs(&work.path("small"), "size=96k").map_err(skipped) else { return };
     let arguments = ["run", "sim:nvme", "--budget", "10m", "--out", "small/r.jsonl", "--quiet"];
     let output = work.output(&[&arguments[..], &["--report", "none"]].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -271,8 +271,8 @@ fn a_full_disk_under_the_record_ends_the_run_and_what_was_written_is_gone_on_wit
 
 #[test]
 fn a_disk_that_fills_up_under_the_target_ends_the_run_and_leaves_nothing() {
-    let work = Workdir::alone();
-    let Some(_disk) = Mount::tmpfs(&work.target(), "size=64m") else { return };
+    let work = Workdir::new();
+    let Ok(_disk) = Mount::tmpfs(&work.target(), "size=64m").map_err(skipped) else { return };
     let arguments = ["run", "target", "--budget", "10m", "--out", "r.jsonl"];
     let mut run = Running::start(&work, &[&arguments[..], &SILENT].concat());
     run.wait_until(|| points(&work.path("r.jsonl")) >= 1);

@@ -15,7 +15,6 @@ mod lost;
 mod manual;
 mod maps;
 mod measure;
-mod mount;
 mod notebook;
 mod predict;
 mod predictor;

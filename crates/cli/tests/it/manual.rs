@@ -53,6 +53,6 @@ fn completions_know_commands_and_flags() {
         Ok(output) => {
             assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "validate", "{output:?}");
         }
-        Err(error) => eprintln!("SKIPPED: completing in bash: {error}"),
+        Err(error) => ioscape_test_support::skipped(format_args!("completing in bash: {error}")),
     }
 }

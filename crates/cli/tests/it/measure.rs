@@ -1,5 +1,10 @@
 //! One workload.
 
+use ioscape_engine::target::open_directory;
+use ioscape_test_support::skipped;
+
+use crate::corpus::measured::Way;
+use crate::running::{Running, wait_ms};
 use crate::workdir::{Workdir, record};
 
 #[test]
@@ -42,14 +47,26 @@ fn a_real_file_is_measured_and_removed() {
     assert!(work.left_behind().is_empty());
 }
 
+const LARGE_CACHED_READS: &str = "unique_bytes=16MiB,read_frac=1,seq_frac=1,size_mean=128KiB";
+
+/// How often an answer says in what state the cache was.
+fn notes(json: &serde_json::Value) -> usize {
+    let warnings = json["warnings"].as_array().unwrap();
+    warnings.iter().filter(|warning| warning["code"] == "cache_state").count()
+}
+
 #[test]
 fn the_null_engine_measures_the_harness_alone() {
     let work = Workdir::alone();
-    work.visit(&["target", "--engine", "null", "--out", "m.jsonl"]);
-    let point = &record(&work.path("m.jsonl")).points[0];
-    assert_eq!(point.engine, "null");
-    // Far more than any storage serves, however busy the machine is.
-    assert!(point.ops_per_s > 10_000.0, "{}", point.ops_per_s);
+    let reads = LARGE_CACHED_READS;
+    let json = work.visit(&["target", "--engine", "null", "-w", reads, "--out", "m.jsonl"]);
+    assert_eq!(notes(&json), 0, "no cache was read: {json:#}");
+    let null = record(&work.path("m.jsonl")).points.remove(0);
+    assert_eq!(null.engine, "null");
+    // What costs a system call and a copy elsewhere costs nothing here.
+    let psync = Way::usual(reads).visit(open_directory(work.target()).unwrap(), || {}).unwrap();
+    let ratio = null.ops_per_s / psync.ops_per_s;
+    assert!(ratio > 2.0, "{ratio} times the requests of psync");
 }
 
 #[test]
@@ -67,22 +84,16 @@ fn a_measurement_in_which_no_request_is_done_has_no_figures() {
 #[test]
 fn large_cached_reads_say_in_what_state_the_cache_is() {
     let work = Workdir::alone();
-    let cached = "unique_bytes=16MiB,read_frac=1,seq_frac=1,size_mean=128KiB";
-    let notes = |json: &serde_json::Value| {
-        let warnings = json["warnings"].as_array().unwrap().clone();
-        warnings.iter().filter(|warning| warning["code"] == "cache_state").count()
-    };
-    let json = work.visit(&["target", "-w", cached, "--out", "m.jsonl"]);
+    let json = work.visit(&["target", "-w", LARGE_CACHED_READS, "--out", "m.jsonl"]);
     if json["hit_fraction"].is_null() {
-        crate::danger::skipped("this kernel does not tell what is cached");
+        skipped("this kernel does not tell what is cached");
         return;
     }
     assert_eq!(notes(&json), 1, "{json:#}");
     let recorded = record(&work.path("m.jsonl")).warnings;
     assert!(recorded.iter().any(|warning| warning.text.contains("as by fio")), "{recorded:?}");
-    assert_eq!(notes(&work.visit(&["target", "-w", cached, "--size-mean", "4k"])), 0);
-    assert_eq!(notes(&work.visit(&["target", "-w", cached, "--engine", "null"])), 0);
-    assert_eq!(notes(&work.visit(&["sim:nvme", "-w", cached])), 0);
+    assert_eq!(notes(&work.visit(&["sim:nvme", "-w", LARGE_CACHED_READS])), 0);
+    assert_eq!(notes(&work.visit(&["target", "-w", LARGE_CACHED_READS, "--size-mean", "4k"])), 0);
 }
 
 #[test]
@@ -152,4 +163,41 @@ fn what_is_read_is_checked_against_what_was_written() {
     assert_eq!(refused.status.code(), Some(2), "{line}");
     let sim = work.refusal(&["measure", "sim:nvme", "--verify"]);
     assert!(sim.contains("leave --verify out"), "{sim}");
+}
+
+/// Names of a process's threads.
+fn threads(process: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok()).collect()
+}
+
+#[test]
+fn a_thread_of_the_kernel_submits_where_that_is_asked_for() {
+    let work = Workdir::new();
+    let reads = "unique_bytes=8MiB,read_frac=1";
+    let measure = ["measure", "target", "-w", reads, "--engine", "uring", "--kernel-submission"];
+    let mut run = Running::start(&work, &measure);
+    let submits = |process| threads(process).iter().any(|name| name.starts_with("iou-sqp-"));
+    while !submits(run.process()) {
+        if run.has_ended() {
+            assert!(run.stderr().contains("io_uring"), "no such thread: {}", run.stderr());
+            return skipped(run.stderr());
+        }
+        wait_ms(2);
+    }
+}
+
+#[test]
+fn flags_of_io_uring_are_refused_where_they_mean_nothing() {
+    let work = Workdir::new();
+    let buffered = ["measure", "target", "-w", "unique_bytes=8MiB", "--engine", "uring"];
+    let line = work.refusal(&[&buffered[..], &["--polled"]].concat());
+    assert!(line.contains("polled for with access=direct only"), "{line}");
+    for flag in ["--polled", "--kernel-submission"] {
+        for engine in ["psync", "null"] {
+            let line = work.refusal(&["measure", "target", "--engine", engine, flag]);
+            assert!(line.contains("are for --engine uring"), "{flag} {engine}: {line}");
+        }
+    }
+    assert!(work.left_behind().is_empty());
 }

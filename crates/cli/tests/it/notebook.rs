@@ -1,9 +1,10 @@
 //! The notebook in `docs/notebook` reads what this build writes. Runs where a Python with pandas and
 //! matplotlib is: beside the build as `.ci/run` puts it there, or the system's.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use crate::export::python;
 use crate::maps::{self, HDD};
 use crate::workdir::record;
 
@@ -20,21 +21,9 @@ fn code() -> String {
     lines.collect()
 }
 
-fn python() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/venv/bin/python");
-    let has_all = |python: &PathBuf| {
-        let found = Command::new(python).args(["-c", "import pandas, matplotlib"]).output();
-        found.is_ok_and(|output| output.status.success())
-    };
-    [beside, PathBuf::from("python3")].into_iter().find(has_all)
-}
-
 #[test]
 fn the_notebook_reads_a_record_and_draws_its_landscape() {
-    let Some(python) = python() else {
-        eprintln!("SKIPPED: the notebook was not run: no Python with pandas and matplotlib");
-        return;
-    };
+    let Some(python) = python("pandas, matplotlib") else { return };
     let work = maps::beside(&HDD);
     let mut command = Command::new(python);
     command.current_dir(work.path(".")).env("MPLBACKEND", "Agg").env("RECORD", "r.jsonl");

@@ -217,9 +217,6 @@ fn the_page_takes_and_refuses_what_the_command_line_does() {
     assert!(page.ask("ioscape_load", b"").starts_with("the fitted model: "));
 }
 
-const BROWSERS: [&str; 4] =
-    ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-
 /// Appended to the page: uses the form, and leaves what it said as an attribute that the dump shows.
 const PROBE: &str = r#"<script>addEventListener("load", async () => {
   const asked = ASKED;
@@ -248,18 +245,6 @@ const PROBE: &str = r#"<script>addEventListener("load", async () => {
     labels: [...section.querySelectorAll("label")].map((label) => label.control?.dataset.part),
   });
 });</script>"#;
-
-fn browser() -> Option<&'static str> {
-    let answers = |name: &&str| {
-        let asked = Command::new(name).arg("--version").output();
-        asked.is_ok_and(|output| output.status.success())
-    };
-    let found = BROWSERS.into_iter().find(|name| answers(name));
-    if found.is_none() {
-        writeln!(std::io::stderr(), "\nSKIPPED the form of the predictor: no chromium here").ok();
-    }
-    found
-}
 
 /// What the form in the page says of workloads, in a browser.
 fn in_a_browser(browser: &str, work: &Workdir, asked: &[Workload]) -> Value {
@@ -295,7 +280,7 @@ fn in_a_browser(browser: &str, work: &Workdir, asked: &[Workload]) -> Value {
 
 #[test]
 fn the_sliders_and_boxes_of_the_page_show_what_the_command_line_says() {
-    let Some(browser) = browser() else { return };
+    let Some(browser) = ioscape_test_support::browser() else { return };
     let work = maps::beside(&HDD);
     let asked = &workloads()[..8];
     let expected = predicted(&work, asked);

@@ -2,7 +2,7 @@
 
 use std::fs::{File, read, read_to_string};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 
 use ioscape_engine::Clock;
 use rustix::process::{Pid, Signal, kill_process};
@@ -21,10 +21,13 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(work: &Workdir, arguments: &[&str]) -> Self {
+        Self::spawn(work, work.command(arguments))
+    }
+
+    pub(crate) fn spawn(work: &Workdir, mut command: Command) -> Self {
         // Pipes that nobody reads would hold it up.
         let [stdout, stderr] = ["stdout", "stderr"].map(|name| work.path(name));
         let into = |path: &Path| File::create(path).unwrap();
-        let mut command = work.command(arguments);
         let child = command.stdout(into(&stdout)).stderr(into(&stderr)).spawn().unwrap();
         Self { child, stdout, stderr }
     }

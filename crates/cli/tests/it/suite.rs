@@ -1,10 +1,11 @@
 //! Classic benchmarks.
 
-use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use ioscape_model::{EndReason, Method};
+use ioscape_model::{Code, EndReason, Method, Trial};
 use ioscape_suite::iostone::first::{FILE_BYTES, Operation, operations};
+use ioscape_suite::{Name, critique};
+use ioscape_test_support::skipped;
 use rustix::process::Signal;
 
 use crate::running::Running;
@@ -14,7 +15,7 @@ const BRIEF: [&str; 6] = ["--repeats", "2", "--slice", "2ms", "--scale", "0.02"]
 
 #[test]
 fn a_suite_is_a_record_with_scores_and_leaves_nothing_behind() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let mut arguments = vec!["suite", "iostone-1987,andrew,tpcb,netnews,sort", "target"];
     arguments.extend(BRIEF);
     arguments.extend(["--json", "--out", "s.jsonl", "--report", "s.html"]);
@@ -45,6 +46,79 @@ fn a_suite_is_a_record_with_scores_and_leaves_nothing_behind() {
     assert!(complaint.contains("leave --pin out"), "{complaint}");
     let text = work.stdout(&["report", "s.jsonl", "--format", "text"]);
     assert!(text.contains("iostone-1987") && text.contains("of the time in reads and writes"));
+}
+
+#[test]
+fn the_critique_meters_every_trial_of_the_criticised_and_says_what_they_measure() {
+    let work = Workdir::new();
+    let mut arguments = vec!["suite", "critique", "target", "--size", "1MiB", "--out", "s.jsonl"];
+    arguments.extend(BRIEF);
+    let output = work.output(&arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("cannot be run") {
+        return skipped(said);
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("What they measure (Chen and Patterson 1994"), "{text}");
+    let record = record(&work.path("s.jsonl"));
+    let criticised = Name::CRITICISED.map(Name::as_str);
+    assert_eq!(record.suite.suite.as_ref().unwrap().benchmarks, criticised);
+    assert_eq!(record.suite.trials.len(), 2 * criticised.len());
+    assert!(record.suite.trials.iter().all(|trial| trial.scored && trial.io.is_some()));
+    let judged = critique::judge(&record.suite);
+    for one in judged {
+        let name = one.benchmark.as_str();
+        assert!(text.lines().any(|line| line.trim_start().starts_with(name)), "{name}: {text}");
+    }
+}
+
+#[test]
+fn applications_are_held_against_workloads_with_their_parameters() {
+    let work = Workdir::new();
+    let arguments = ["suite", "representative", "target", "--repeats", "1", "--out", "s.jsonl"];
+    let brief = ["--slice", "2ms", "--scale", "0.02", "--json"];
+    let json = work.json(&[&arguments[..], &brief].concat());
+    let pairs = json["representative"].as_array().unwrap();
+    let names: Vec<&str> = pairs.iter().map(|pair| pair["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["sort", "tpcb"]);
+    let record = record(&work.path("s.jsonl"));
+    assert_eq!(record.points.len(), 2, "one visit for each trial");
+    for (pair, point) in pairs.iter().zip(&record.points) {
+        assert_eq!(pair["workload"], serde_json::to_value(&point.workload).unwrap());
+        let figure = &pair["throughput_bytes_per_s"];
+        let [application, model, ratio] =
+            [&figure["application"], &figure["model"], &figure["ratio"]["value"]]
+                .map(|figure| figure.as_f64().unwrap());
+        assert!((model / point.throughput() - 1.0).abs() < 1e-6, "{pair}");
+        assert!((ratio * application / model - 1.0).abs() < 1e-6, "{pair}");
+    }
+    assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
+}
+
+#[test]
+fn a_faithful_score_counts_whole_seconds_and_there_is_none_below_one() {
+    let work = Workdir::new();
+    let arguments = ["suite", "iostone-1987,iostone-1990", "target", "--repeats", "1"];
+    let trials = |more: &[&str], out: &str| {
+        work.stdout(&[&arguments[..], more, &["--out", out, "--quiet"]].concat());
+        record(&work.path(out)).suite.trials
+    };
+    let figure = |trial: &Trial, name: &str| {
+        let found = trial.figures.iter().find(|figure| figure.name == name);
+        found.map(|figure| figure.value)
+    };
+    for trial in trials(&["--faithful"], "faithful.jsonl") {
+        let whole_s = figure(&trial, "elapsed").unwrap().floor();
+        let says_none = trial.warnings.iter().any(|warning| warning.code == Code::NoScore);
+        assert_eq!(says_none, whole_s < 1.0, "{trial:?}");
+        let score = figure(&trial, "score");
+        assert_eq!(score.is_none(), says_none, "{trial:?}");
+        assert!(score.is_none_or(|score| score.fract() == 0.0), "{trial:?}");
+    }
+    for trial in trials(&[], "fine.jsonl") {
+        assert!(figure(&trial, "score").is_some_and(|score| score.fract() > 0.0), "{trial:?}");
+    }
 }
 
 /// The operations on one file, from the moment when it is opened to read and write.
@@ -83,7 +157,7 @@ fn operations_in(trace: &str) -> Vec<Vec<Operation>> {
 
 #[test]
 fn iostone_of_1987_makes_its_4608_operations_in_order_as_strace_sees_them() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let mut traced = Command::new("strace");
     traced
         .current_dir(work.target().parent().unwrap())
@@ -92,8 +166,7 @@ fn iostone_of_1987_makes_its_4608_operations_in_order_as_strace_sees_them() {
         .args(["suite", "iostone-1987", "target", "--repeats", "1", "--out", "s.jsonl", "--quiet"])
         .stderr(Stdio::null());
     if !traced.status().is_ok_and(|status| status.success()) {
-        let _ = writeln!(std::io::stderr(), "\nSKIPPED: strace is missing or not allowed here");
-        return;
+        return skipped("strace is missing or not allowed here");
     }
     let trace = std::fs::read_to_string(work.path("trace")).unwrap();
     let files = operations_in(&trace);
@@ -109,7 +182,7 @@ fn iostone_of_1987_makes_its_4608_operations_in_order_as_strace_sees_them() {
 
 #[test]
 fn an_interrupted_suite_is_gone_on_with() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let arguments =
         ["suite", "iostone-1987,iostone-1990", "target", "--repeats", "60", "--out", "s.jsonl"];
     let mut run = Running::start(&work, &arguments);
@@ -141,7 +214,7 @@ fn an_interrupted_suite_is_gone_on_with() {
 
 #[test]
 fn two_targets_are_taken_in_turn_and_compared() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     std::fs::create_dir(work.path("other")).unwrap();
     let mut arguments = vec!["suite", "iostone-1990", "target", "other"];
     arguments.extend(BRIEF);

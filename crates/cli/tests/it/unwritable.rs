@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::Read;
 use std::process::Command;
 
-use crate::mount::Mount;
 use crate::workdir::Workdir;
+use ioscape_test_support::{Mount, skipped};
 
 /// A run of a simulated device, `r.jsonl`, and beside it a disk on which next to nothing fits.
 fn beside_a_small_disk() -> Option<(Workdir, Mount)> {
     let work = Workdir::new();
-    let disk = Mount::tmpfs(&work.path("small"), "size=64k")?;
+    let disk = Mount::tmpfs(&work.path("small"), "size=64k").map_err(skipped).ok()?;
     let run = ["run", "sim:nvme", "--seed", "1", "--budget", "3m", "--out", "r.jsonl", "--quiet"];
     work.stdout(&[&run[..], &["--report", "none"]].concat());
     Some((work, disk))
@@ -91,7 +91,7 @@ fn a_page_that_does_not_fit_costs_neither_record_nor_summary() {
 
 #[test]
 fn beyond_the_limit_on_file_sizes_a_measurement_ends_in_one_line_and_cleans_up() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let mut limited = Command::new("sh");
     limited.current_dir(work.path(".")).args(["-c", "ulimit -f 1000; exec \"$0\" \"$@\""]);
     limited.arg(env!("CARGO_BIN_EXE_ioscape")).args(["measure", "target", "--quiet"]);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use ioscape_engine::target::open_directory;
+use ioscape_engine::{Clock, host};
 use ioscape_model::{EndReason, Method, Role};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -123,6 +125,30 @@ fn a_tolerance_that_is_missed_is_exit_code_1() {
 }
 
 #[test]
+fn what_a_benchmark_alone_would_predict_is_drawn_beside_it() {
+    let work = maps::beside(&HDD);
+    let brief = ["--repeats", "1", "--slice", "2ms", "--scale", "0.02", "--quiet"];
+    let suite = ["suite", "iostone-1990,tpcb", "target", "--out", "s.jsonl"];
+    work.stdout(&[&suite[..], &brief].concat());
+    let validated = |out: &str, more: &[&str]| {
+        let validate = ["validate", "r.jsonl", "--workloads", "4", "--seed", "1", "--out", out];
+        let text = work.stdout(&[&validate[..], more].concat());
+        let page = work.path(out).with_extension("html");
+        (text, std::fs::read_to_string(page).unwrap())
+    };
+    let (text, page) = validated("v.jsonl", &["--suite", "s.jsonl"]);
+    let (without, page_without) = validated("w.jsonl", &[]);
+    for name in ["iostone-1990", "tpcb"] {
+        let said = format!("{name} alone: half of the errors are above ");
+        assert!(text.contains(&said) && !without.contains(&said), "{text}");
+        assert!(page.contains(name) && !page_without.contains(name), "{name}");
+    }
+    let none = ["validate", "r.jsonl", "--workloads", "2", "--out", "x.jsonl", "--suite"];
+    let line = work.refusal(&[&none[..], &["r.jsonl", "--report", "none", "-q"]].concat());
+    assert!(line.contains("r.jsonl holds no benchmark that predicts"), "{line}");
+}
+
+#[test]
 fn what_is_no_map_or_exists_already_is_refused() {
     let work = maps::beside(&HDD);
     work.stdout(&["measure", "sim:hdd", "--rounds", "1", "--out", "m.jsonl"]);
@@ -149,21 +175,16 @@ fn what_is_no_map_or_exists_already_is_refused() {
 /// The record of a simulated map that claims to have been made in the real directory, with room
 /// for small files only, so that validating it takes seconds; `change` makes it another system's.
 fn claimed(work: &Workdir, name: &str, change: impl Fn(&mut Value)) {
-    if !work.path("m.jsonl").exists() {
-        std::fs::write(work.path("r.jsonl"), &*HDD).unwrap();
-        work.visit(&["target", "--unique-bytes", "8M", "--out", "m.jsonl"]);
-    }
-    let text = |name: &str| std::fs::read_to_string(work.path(name)).unwrap();
-    let header =
-        |text: &str| -> Value { serde_json::from_str(text.lines().next().unwrap()).unwrap() };
-    let (simulated, real) = (text("r.jsonl"), header(&text("m.jsonl")));
-    let mut claimed = header(&simulated);
-    claimed["host"] = real["host"].clone();
-    claimed["target"] = real["target"].clone();
+    let map = std::str::from_utf8(&HDD).unwrap();
+    let (header, rest) = map.split_once('\n').unwrap();
+    let mut claimed: Value = serde_json::from_str(header).unwrap();
+    let target = open_directory(work.target()).unwrap().describe();
+    claimed["host"] = serde_json::to_value(host::describe(&Clock::start())).unwrap();
+    claimed["target"] = serde_json::to_value(target).unwrap();
     claimed["hints"]["room_bytes"] = (48 << 20).into();
+    claimed.as_object_mut().unwrap().remove("check");
     change(&mut claimed);
-    let rest: Vec<&str> = simulated.lines().skip(1).collect();
-    std::fs::write(work.path(name), format!("{claimed}\n{}\n", rest.join("\n"))).unwrap();
+    std::fs::write(work.path(name), format!("{claimed}\n{rest}")).unwrap();
 }
 
 /// What is said, and what of the header makes it another system's.
@@ -171,7 +192,7 @@ type Change<'a> = (&'a str, &'a dyn Fn(&mut Value));
 
 #[test]
 fn another_system_than_the_record_s_is_refused() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let other = work.path("other");
     std::fs::create_dir(&other).unwrap();
     std::os::unix::fs::symlink(&other, work.path("moved")).unwrap();
@@ -195,9 +216,9 @@ fn another_system_than_the_record_s_is_refused() {
 
 #[test]
 fn an_interrupted_validation_scores_what_was_measured_twice() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     claimed(&work, "claimed.jsonl", |_| {});
-    let validate = ["validate", "claimed.jsonl", "--workloads", "8", "--out", "v.jsonl"];
+    let validate = ["validate", "claimed.jsonl", "--workloads", "3", "--out", "v.jsonl"];
     let mut run = Running::start(&work, &validate);
     let text = || std::fs::read_to_string(work.path("v.jsonl")).unwrap_or_default();
     run.wait_until(|| text().contains("\"round\":1,\"role\":\"validation\""));
@@ -206,7 +227,7 @@ fn an_interrupted_validation_scores_what_was_measured_twice() {
     let said = run.stdout();
     assert_eq!(status.code(), Some(130), "{said}");
     assert!(
-        said.contains("It was interrupted") && said.contains("of 8 random workloads"),
+        said.contains("It was interrupted") && said.contains("of 3 random workloads"),
         "{said}"
     );
     assert!(said.contains("blend"), "{said}");

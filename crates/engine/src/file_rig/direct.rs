@@ -136,7 +136,7 @@ mod tests {
     fn an_alignment_below_that_of_the_file_is_refused() {
         let file = tempfile::tempfile().unwrap();
         let Some(bytes) = alignment_bytes(&file, None) else {
-            crate::skipped::skipped("the temporary directory has no direct access");
+            ioscape_test_support::skipped("the temporary directory has no direct access");
             return;
         };
         let work = |align: u64| {

@@ -236,12 +236,12 @@ fn what_is_dropped_from_the_cache_is_gone_and_what_is_read_in_is_there() {
     let file = files.get(0, 8 * MIB).unwrap();
     let range = 0..8 * MIB;
     let Some(written) = resident(file, range.clone()) else {
-        crate::skipped::skipped("this kernel has no cachestat");
+        ioscape_test_support::skipped("this kernel has no cachestat");
         return;
     };
     assert_eq!(written.dirty_bytes, 0, "layout ends on storage");
     if in_memory {
-        crate::skipped::skipped("nothing can be dropped from an in-memory filesystem");
+        ioscape_test_support::skipped("nothing can be dropped from an in-memory filesystem");
         return;
     }
     let left = drop_cache(file, range.clone()).unwrap().unwrap();

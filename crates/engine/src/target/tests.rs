@@ -60,7 +60,7 @@ fn a_block_device_where_a_directory_is_needed_is_refused_with_the_commands_for_o
         fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device())
     });
     let Some(device) = device else {
-        crate::skipped::skipped("no block device in /dev");
+        ioscape_test_support::skipped("no block device in /dev");
         return;
     };
     let reason = refusal(&device);
@@ -77,7 +77,7 @@ fn filesystems_that_the_kernel_makes_up_are_refused() {
 #[test]
 fn a_directory_that_cannot_be_written_is_refused() {
     if rustix::process::geteuid().is_root() {
-        crate::skipped::skipped("root may write everywhere");
+        ioscape_test_support::skipped("root may write everywhere");
         return;
     }
     let place = tempfile::tempdir().unwrap();
@@ -88,7 +88,7 @@ fn a_directory_that_cannot_be_written_is_refused() {
 #[test]
 fn memory_is_named_as_memory_and_its_counters_are_not_trusted() {
     let Ok(directory) = open_directory("/dev/shm") else {
-        crate::skipped::skipped("no /dev/shm that can be written");
+        ioscape_test_support::skipped("no /dev/shm that can be written");
         return;
     };
     assert!(directory.is_memory() && !directory.counters_trusted());

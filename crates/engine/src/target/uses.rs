@@ -185,7 +185,9 @@ mod tests {
         let root = mounts::all().into_iter().find(|mount| mount.mount_point == "/");
         let device = root.and_then(|mount| Number::of_path(Path::new(&mount.source)));
         let Some(number) = device else {
-            crate::skipped::skipped("the root directory lies on no block device seen from here");
+            ioscape_test_support::skipped(
+                "the root directory lies on no block device seen from here",
+            );
             return;
         };
         assert!(of(number).mounted_at.contains(&"/".to_owned()));

@@ -207,24 +207,7 @@ fn the_box_reaches_as_far_as_the_map_did_and_no_further_than_the_room_now() {
 
 /// A record with a header and nothing else.
 fn record() -> Record {
-    let header = ioscape_model::Header {
-        format_version: 1,
-        tool: ioscape_model::Tool::default(),
-        run_id: "0123456789ab".to_owned(),
-        command_line: vec![],
-        seed: 1,
-        start_time: String::new(),
-        host: ioscape_model::Host::default(),
-        target: ioscape_model::Target::default(),
-        method: ioscape_model::Method::Blend,
-        rules: ioscape_model::Rules::brief(),
-        ranges: Ranges::usual(2),
-        budget_s: 600.0,
-        limits: ioscape_model::Limits::default(),
-        hints: ioscape_model::Hints::default(),
-        asked: vec![],
-        forecast: None,
-    };
+    let header = ioscape_test_support::header(1, Ranges::usual(2));
     let line = serde_json::to_string(&ioscape_model::Line::Header(header)).unwrap();
     Record::read(format!("{line}\n").as_bytes()).unwrap()
 }

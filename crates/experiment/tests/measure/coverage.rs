@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::stream::{Law, Stream};
+use ioscape_test_support::{Law, Stream};
 
 /// Spread between visits to one workload, log-normal.
 const BETWEEN_SD: f64 = 0.04;

@@ -5,4 +5,3 @@
 mod coverage;
 mod durable;
 mod points;
-mod stream;

@@ -4,7 +4,7 @@ use ioscape_engine::{Error, Rig, Window};
 use ioscape_experiment::{Event, Subject, measure};
 use ioscape_model::{Code, Point, Role, Rules, Severity, Workload};
 
-use crate::stream::{Law, Stream};
+use ioscape_test_support::{Law, Stream};
 
 const GB: f64 = 1e9;
 

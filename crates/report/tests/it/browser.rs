@@ -1,8 +1,8 @@
 //! The page in a browser, where there is one: every graph is drawn, nothing is said on the
-//! console, nothing is asked for, nothing is wider than the screen, and it opens in under a second.
+//! console, nothing is asked for, nothing is wider than the screen, and five hundred workloads take
+//! hardly longer than few.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,11 +12,10 @@ use ioscape_report::{ReportPage, html};
 
 use crate::{comparison, fixture};
 
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-/// How long a page may take to open, milliseconds.
-const OPENED_MS_MAX: f64 = 1000.0;
-/// Times that a page is opened to see that: the machine may be busy with something else.
-const ATTEMPTS: usize = 5;
+/// A page of five hundred workloads opens in so many times the time of a usual one, at most.
+const SLOWER_MAX: f64 = 5.0;
+/// Times that either page is opened, in turn. The quickest counts: whatever else runs only adds.
+const OPENINGS: usize = 3;
 
 /// Around the page: a browser's window cannot be as narrow as a telephone, a frame in it can. The
 /// page is used a little; what there is to see then becomes an attribute, which the dump shows.
@@ -82,19 +81,9 @@ struct Browser {
 }
 
 impl Browser {
-    /// The first that answers; says so where there is none.
     fn find() -> Option<Self> {
         static CALLS: AtomicUsize = AtomicUsize::new(0);
-        let answers = |name: &&str| {
-            let asked = Command::new(name).arg("--version").output();
-            asked.is_ok_and(|output| output.status.success())
-        };
-        let Some(name) = NAMES.into_iter().find(answers) else {
-            let thread = std::thread::current();
-            let test = thread.name().unwrap_or_default();
-            writeln!(std::io::stderr(), "\nSKIPPED {test}: no chromium on this machine").ok();
-            return None;
-        };
+        let name = ioscape_test_support::browser()?;
         let call = CALLS.fetch_add(1, Ordering::Relaxed);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("browser-{}-{call}", std::process::id()));
@@ -248,20 +237,20 @@ fn a_page_that_asks_or_speaks_would_be_noticed() {
 }
 
 #[test]
-fn a_page_of_five_hundred_points_opens_in_under_a_second() {
+fn a_page_of_five_hundred_points_takes_hardly_longer_to_open_than_a_usual_one() {
     let Some(browser) = Browser::find() else { return };
-    let page = html(&ReportPage::of(&five_hundred()));
-    browser.write("page.html", &page.replace("</body>", &format!("{TIME}</body>")));
-    let mut opened_ms = f64::MAX;
-    for _ in 0..ATTEMPTS {
-        let probe = probe(&browser.open("page.html", &[]));
-        assert_eq!(probe["plots"], probe["drawn"], "all graphs are drawn");
-        opened_ms = opened_ms.min(probe["opened_ms"].as_f64().unwrap());
-        if opened_ms < OPENED_MS_MAX {
-            return;
+    let mut quickest_ms = [f64::MAX; 2];
+    for _ in 0..OPENINGS {
+        for (quickest_ms, record) in quickest_ms.iter_mut().zip([fixture::full(), five_hundred()]) {
+            let page = html(&ReportPage::of(&record));
+            browser.write("page.html", &page.replace("</body>", &format!("{TIME}</body>")));
+            let probe = probe(&browser.open("page.html", &[]));
+            assert_eq!(probe["plots"], probe["drawn"], "all graphs are drawn");
+            *quickest_ms = quickest_ms.min(probe["opened_ms"].as_f64().unwrap());
         }
     }
-    panic!("it took {opened_ms} ms to open");
+    let [usual_ms, large_ms] = quickest_ms;
+    assert!(large_ms < SLOWER_MAX * usual_ms, "{usual_ms} ms and {large_ms} ms");
 }
 
 /// A whole run with five hundred workloads and as many visits.

@@ -16,6 +16,7 @@ fn without_others(look: Look) -> Look {
         matches!(
             warning.code,
             Code::StolenTime
+                | Code::ClockJump
                 | Code::Neighbours
                 | Code::Swapping
                 | Code::DirtyAtStart

@@ -5,13 +5,9 @@ use ioscape_analysis::doctor::judge;
 use ioscape_model::checkup::{Device, Facts, Probe};
 use ioscape_model::units::GIB;
 use ioscape_model::{Code, Severity};
+use ioscape_test_support::blameless;
 
 use super::{Flag, Look, Trap, spring};
-
-#[path = "../../../../analysis/src/doctor/tests/blameless.rs"]
-mod blameless;
-
-use blameless::blameless;
 
 /// What the judge says about that machine with something changed.
 #[expect(clippy::unnecessary_wraps, reason = "what can always be built looks like what cannot")]

@@ -12,8 +12,8 @@ use ioscape_experiment::{Event, Subject};
 use ioscape_model::{Code, Point, Role, Rules, Severity, Warning, Workload};
 
 use super::{Flag, Look, Trap, examined, spring};
-use crate::danger::run;
 use crate::workdir::Workdir;
+use ioscape_test_support::{LoopDevice, run};
 
 const MIB: u64 = 1 << 20;
 /// Reads from all over a small file.
@@ -33,14 +33,14 @@ pub(super) fn quick() -> Rules {
 
 /// What is measured, by what.
 #[derive(Clone, Copy)]
-pub(super) struct Way {
-    pub(super) workload: &'static str,
-    pub(super) engine: EngineKind,
-    pub(super) verify: bool,
+pub(crate) struct Way {
+    pub(crate) workload: &'static str,
+    pub(crate) engine: EngineKind,
+    pub(crate) verify: bool,
 }
 
 impl Way {
-    pub(super) const fn usual(workload: &'static str) -> Self {
+    pub(crate) const fn usual(workload: &'static str) -> Self {
         Self { workload, engine: EngineKind::Auto, verify: false }
     }
 
@@ -49,7 +49,7 @@ impl Way {
     }
 
     /// One visit; `deed` is done after the third window.
-    pub(super) fn visit(
+    pub(crate) fn visit(
         self,
         ground: impl Into<Ground>,
         mut deed: impl FnMut(),
@@ -120,18 +120,16 @@ fn failing_device() -> Look {
     let work = Workdir::alone();
     let image = work.path("image");
     fs::write(&image, vec![7; 32 << 20]).unwrap();
-    let arguments = ["--find", "--show", "--direct-io=on", image.to_str().unwrap()];
-    let device = run("losetup", &arguments)?;
+    let device = LoopDevice::over(&image, &["--direct-io=on"])?;
     let way = Way::usual(
         "unique_bytes=32MiB,size_mean=16k,size_dist=fixed,read_frac=1,seq_frac=0,access=direct",
     );
-    let look = open_device(&device, Consent::ReadOnly).map_err(|error| error.to_string()).and_then(
-        |device| {
+    let look = open_device(device.path(), Consent::ReadOnly)
+        .map_err(|error| error.to_string())
+        .and_then(|device| {
             writable(&image).set_len(24 * MIB).unwrap();
             way.visit(device, || {})
-        },
-    );
-    run("losetup", &["--detach", &device]).ok();
+        });
     Ok(look?.warnings)
 }
 

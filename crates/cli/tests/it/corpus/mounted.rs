@@ -5,8 +5,8 @@ use std::path::Path;
 use ioscape_model::{Code, Severity};
 
 use super::{Flag, Look, Trap, examined, spring};
-use crate::mount::Mount;
 use crate::workdir::Workdir;
+use ioscape_test_support::Mount;
 
 /// A filesystem of its own, gone when dropped.
 struct Mounted {
@@ -17,14 +17,14 @@ struct Mounted {
 impl Mounted {
     /// On a loop device over a sparse image, which the page cache holds once more.
     fn make(filesystem: &str, options: &str) -> Result<Self, String> {
-        let work = Workdir::alone();
-        let mount = Mount::of_image(&work.target(), &format!("mkfs.{filesystem}"), options)?;
+        let work = Workdir::new();
+        let mount = Mount::of_image(&work.target(), filesystem, options)?;
         Ok(Self { mount, _work: work })
     }
 
     /// Two layers in one view.
     fn overlay() -> Result<Self, String> {
-        let work = Workdir::alone();
+        let work = Workdir::new();
         for name in ["lower", "upper", "work"] {
             std::fs::create_dir(work.path(name)).unwrap();
         }

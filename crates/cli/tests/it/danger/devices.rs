@@ -5,18 +5,18 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use super::{Danger, attack, checksum, run, skipped};
-use crate::mount::Mount;
+use super::{Danger, attack, checksum};
 use crate::workdir::Workdir;
+use ioscape_test_support::{LoopDevice, Mount, run, skipped};
 
 const MIB: u64 = 1 << 20;
 /// Enough for a workload.
-const LENGTH: u64 = 32 * MIB;
+const LENGTH: u64 = 16 * MIB;
 
 /// A loop device over an image of its own, gone when dropped.
 struct Loop {
     image: PathBuf,
-    path: String,
+    device: LoopDevice,
 }
 
 impl Loop {
@@ -26,35 +26,21 @@ impl Loop {
     }
 
     fn with(work: &Workdir, flags: &[&str], length: u64, fill: impl FnOnce(&Path)) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            skipped("loop devices need root");
-            return None;
-        }
-        let name = format!("image-{}", fs::read_dir(work.path(".")).unwrap().count());
-        let image = work.path(&name);
+        let image = work.path(&format!("image-{}", fs::read_dir(work.path(".")).unwrap().count()));
         File::create(&image).unwrap().set_len(length).unwrap();
         fill(&image);
-        let image_text = image.to_str().unwrap().to_owned();
-        let mut arguments = vec!["--find", "--show"];
-        arguments.extend(flags);
-        arguments.push(&image_text);
-        // Another process may take the device that was free a moment ago.
-        let made = (0..5).find_map(|_| run("losetup", &arguments).ok());
-        if made.is_none() {
-            skipped("losetup cannot make a loop device here");
-        }
-        made.map(|path| Self { image, path })
+        let device = LoopDevice::over(&image, flags).map_err(skipped).ok()?;
+        Some(Self { image, device })
+    }
+
+    fn path(&self) -> &str {
+        self.device.path()
     }
 
     fn danger(&self, what: impl Into<String>, why: &'static str) -> Danger {
-        let precious = vec![self.path.clone().into(), self.image.clone()];
-        Danger { what: what.into(), target: self.path.clone(), precious, why }
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        run("losetup", &["--detach", &self.path]).ok();
+        let target = self.path().to_owned();
+        let precious = vec![target.clone().into(), self.image.clone()];
+        Danger { what: what.into(), target, precious, why }
     }
 }
 
@@ -146,7 +132,7 @@ fn a_device_that_is_mounted_is_left_alone() {
     ] {
         let make = |image: &Path| drop(run(program, &["-q", image.to_str().unwrap()]));
         let Some(device) = Loop::make(&work, length, make) else { return };
-        let mounted = match mounted(&work, &device.path, options) {
+        let mounted = match mounted(&work, device.path(), options) {
             Ok(mounted) => mounted,
             Err(why) => {
                 skipped(why);
@@ -156,7 +142,7 @@ fn a_device_that_is_mounted_is_left_alone() {
         // The filesystem itself may write to the device at any time: what lies in it counts.
         let kept = mounted.point().join("kept");
         let precious = if options == "ro" {
-            vec![device.path.clone().into()]
+            vec![device.path().into()]
         } else {
             fs::write(&kept, vec![7; MIB as usize]).unwrap();
             vec![kept]
@@ -172,22 +158,22 @@ fn a_device_that_is_in_use_otherwise_is_left_alone() {
     let Some(blank) = Loop::make(&work, LENGTH, |_| ()) else { return };
 
     let exclusive = i32::try_from(rustix::fs::OFlags::EXCL.bits()).unwrap();
-    let claim = OpenOptions::new().read(true).custom_flags(exclusive).open(&blank.path).unwrap();
+    let claim = OpenOptions::new().read(true).custom_flags(exclusive).open(blank.path()).unwrap();
     attack(&work, &blank.danger("one that a program has claimed", "in use"));
     drop(claim);
 
-    let held = File::open(&blank.path).unwrap();
+    let held = File::open(blank.path()).unwrap();
     attack(&work, &blank.danger("one that a program holds open", "held open by"));
     drop(held);
 
-    if let Ok(upper) = run("losetup", &["--find", "--show", &blank.path]) {
+    if let Ok(upper) = run("losetup", &["--find", "--show", blank.path()]) {
         attack(&work, &blank.danger("one that another loop device lies on", "part of loop"));
         run("losetup", &["--detach", &upper]).unwrap();
     }
 
     let sectors = LENGTH / 512;
     let name = format!("ioscape-test-{}", std::process::id());
-    let table = format!("0 {sectors} linear {} 0", blank.path);
+    let table = format!("0 {sectors} linear {} 0", blank.path());
     match run("dmsetup", &["create", &name, "--table", &table]) {
         Ok(_) => {
             attack(&work, &blank.danger("one that the device mapper uses", "part of dm-"));
@@ -222,7 +208,7 @@ fn swap_space_in_use_is_left_alone() {
     let size = SWAP_KIB.to_string();
     let make = |image: &Path| drop(run("mkswap", &[image.to_str().unwrap(), &size]));
     let Some(device) = Loop::make(&work, LENGTH, make) else { return };
-    let _swap = match Swap::on(&device.path) {
+    let _swap = match Swap::on(device.path()) {
         Ok(swap) => swap,
         Err(why) => return skipped(why),
     };
@@ -239,10 +225,10 @@ fn a_disk_with_partitions_is_left_alone_and_so_are_they() {
     let table = by_hand().remove(0).2;
     let make = |image: &Path| write_at(image, 0, &table);
     let Some(disk) = Loop::with(&work, &["--partscan"], LENGTH, make) else { return };
-    let partition = format!("{}p1", disk.path);
+    let partition = format!("{}p1", disk.path());
     if !Path::new(&partition).exists() {
         // A kernel that does not read such tables can be told.
-        run("addpart", &[&disk.path, "1", "2048", "8192"]).ok();
+        run("addpart", &[disk.path(), "1", "2048", "8192"]).ok();
     }
     if !Path::new(&partition).exists() {
         skipped("this kernel shows no partitions of loop devices");
@@ -282,7 +268,7 @@ fn a_path_that_is_not_repeated_exactly_is_no_consent() {
     let work = Workdir::new();
     let Some(blank) = Loop::make(&work, LENGTH, |_| ()) else { return };
     let Some(other) = Loop::make(&work, LENGTH, |_| ()) else { return };
-    let path = blank.path.as_str();
+    let path = blank.path();
     let link = work.path("link");
     symlink(path, &link).unwrap();
     let link = link.to_str().unwrap();
@@ -292,7 +278,7 @@ fn a_path_that_is_not_repeated_exactly_is_no_consent() {
     let (doubled, longer) = (format!("/dev//{name}"), format!("{path}0"));
     let before = [checksum(&blank.image), checksum(&other.image)];
     for (target, typed, part) in [
-        (path, other.path.as_str(), "typed twice"),
+        (path, other.path(), "typed twice"),
         (path, link, "typed twice"),
         (path, name, "typed twice"),
         (path, &path[..path.len() - 1], "typed twice"),
@@ -319,32 +305,32 @@ fn a_path_that_is_not_repeated_exactly_is_no_consent() {
 
 #[test]
 fn a_device_is_measured_by_reading_and_nothing_on_it_changes() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let make = |image: &Path| {
         run("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]).unwrap();
     };
     let Some(device) = Loop::make(&work, LENGTH, make) else { return };
-    let before = checksum(Path::new(&device.path));
-    let reads = "unique_bytes=16MiB,read_frac=1,process_num=2";
+    let before = checksum(Path::new(device.path()));
+    let reads = "unique_bytes=8MiB,read_frac=1,process_num=2";
     for flags in [[].as_slice(), &["--read-only"]] {
-        let estimate = work.visit(&[&[device.path.as_str(), "-w", reads], flags].concat());
+        let estimate = work.visit(&[&[device.path(), "-w", reads], flags].concat());
         assert!(estimate["throughput_bytes_per_s"]["mean"].as_f64().unwrap() > 0.0, "{estimate}");
         assert!(estimate["warnings"].to_string().contains("read_only"), "{estimate}");
     }
-    assert_eq!(checksum(Path::new(&device.path)), before);
+    assert_eq!(checksum(Path::new(device.path())), before);
     assert_eq!(checksum(&device.image), before);
 }
 
 #[test]
 fn a_device_that_nobody_needs_is_overwritten_when_its_path_is_typed_twice() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let Some(device) = Loop::make(&work, LENGTH, |_| ()) else { return };
     let before = checksum(&device.image);
-    let mixed = "unique_bytes=16MiB,read_frac=0.5";
+    let mixed = "unique_bytes=8MiB,read_frac=0.5,access=direct";
     for _again in 0..2 {
         // The second time on what the first one left.
-        let estimate = work.visit(&[&device.path, "--destroy", &device.path, "-w", mixed]);
+        let estimate = work.visit(&[device.path(), "--destroy", device.path(), "-w", mixed]);
         assert!(estimate["throughput_bytes_per_s"]["mean"].as_f64().unwrap() > 0.0, "{estimate}");
     }
-    assert_ne!(checksum(Path::new(&device.path)), before, "it was written");
+    assert_ne!(checksum(Path::new(device.path())), before, "it was written");
 }

@@ -6,9 +6,9 @@ use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-use super::{Danger, attack, checksum, run, skipped};
-use crate::mount::Mount;
+use super::{Danger, attack, checksum};
 use crate::workdir::Workdir;
+use ioscape_test_support::{Mount, run, skipped};
 
 /// The user that owns nothing.
 const NOBODY: u32 = 65_534;
@@ -123,7 +123,9 @@ fn clean_removes_only_what_a_run_made() {
 #[test]
 fn a_directory_that_is_read_only_is_left_alone() {
     let work = Workdir::new();
-    let Some(mounted) = Mount::tmpfs(&work.path("mounted"), "size=64m") else { return };
+    let Ok(mounted) = Mount::tmpfs(&work.path("mounted"), "size=64m").map_err(skipped) else {
+        return;
+    };
     fs::write(mounted.point().join("kept"), "kept").unwrap();
     mounted.change("ro");
     for arguments in [["measure", "mounted"].as_slice(), &["run", "mounted", "--out", "r.jsonl"]] {
@@ -136,7 +138,9 @@ fn a_directory_that_is_read_only_is_left_alone() {
 #[test]
 fn a_directory_that_is_full_is_left_alone() {
     let work = Workdir::new();
-    let Some(mounted) = Mount::tmpfs(&work.path("mounted"), "size=16m") else { return };
+    let Ok(mounted) = Mount::tmpfs(&work.path("mounted"), "size=16m").map_err(skipped) else {
+        return;
+    };
     let full = mounted.point().join("full");
     fs::write(&full, vec![7; 15 << 20]).unwrap();
     let before = checksum(&full);

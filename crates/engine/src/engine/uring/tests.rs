@@ -9,7 +9,7 @@ use ioscape_model::Failure;
 use super::*;
 use crate::engine::Duties;
 use crate::rig::Class;
-use crate::skipped::skipped;
+use ioscape_test_support::skipped;
 
 const MIB: u64 = 1 << 20;
 
@@ -40,7 +40,7 @@ fn bench_with(depth: u32, fsync_every: u32, ledger: Option<Arc<Ledger>>) -> Opti
     match Uring::new(parts, depth, UringOptions::default()) {
         Ok(engine) => Some(Bench { _directory: directory, file, engine }),
         Err(error) => {
-            skipped(&error.to_string());
+            skipped(error);
             None
         }
     }

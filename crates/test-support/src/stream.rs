@@ -15,19 +15,19 @@ const STEP_S: f64 = 0.1;
 
 /// The law of a stream of requests.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Law {
+pub struct Law {
     /// Throughput in the steady state.
-    pub(crate) bytes_per_s: f64,
+    pub bytes_per_s: f64,
     /// Bytes of each request.
-    pub(crate) request_bytes: f64,
+    pub request_bytes: f64,
     /// Throughput at the start over that of the steady state, less one.
-    pub(crate) transient: f64,
+    pub transient: f64,
     /// How fast the difference vanishes.
-    pub(crate) transient_s: f64,
+    pub transient_s: f64,
     /// Coefficient of variation of a tenth of a second.
-    pub(crate) variation: f64,
+    pub variation: f64,
     /// Autocorrelation of neighbouring tenths of a second.
-    pub(crate) autocorrelation: f64,
+    pub autocorrelation: f64,
 }
 
 impl Default for Law {
@@ -43,8 +43,8 @@ impl Default for Law {
     }
 }
 
-/// The rig. What its counters show besides throughput is set window by window by `decorate`.
-pub(crate) struct Stream {
+/// The rig of a law. What its counters show besides throughput is set window by window by `decorate`.
+pub struct Stream {
     law: Law,
     decorate: fn(&mut Window, f64),
     chance: Xoshiro256PlusPlus,
@@ -54,14 +54,17 @@ pub(crate) struct Stream {
     owed_ops: f64,
     response_ns: [Histogram<u64>; 4],
     read_frac: f64,
-    pub(crate) sync_s: f64,
-    pub(crate) lengths_s: Vec<f64>,
+    /// How long a final fdatasync takes.
+    pub sync_s: f64,
+    /// Lengths of the windows so far.
+    pub lengths_s: Vec<f64>,
     /// After so many no more may be written.
-    pub(crate) windows_max: usize,
+    pub windows_max: usize,
 }
 
 impl Stream {
-    pub(crate) fn new(law: Law, seed: u64) -> Self {
+    /// One of this law, quiet but for throughput.
+    pub fn new(law: Law, seed: u64) -> Self {
         Self {
             law,
             decorate: |_, _| {},
@@ -78,7 +81,9 @@ impl Stream {
         }
     }
 
-    pub(crate) fn decorated(mut self, decorate: fn(&mut Window, f64)) -> Self {
+    /// One whose windows are changed by `decorate`, which is told the seconds since the visit began.
+    #[must_use]
+    pub fn decorated(mut self, decorate: fn(&mut Window, f64)) -> Self {
         self.decorate = decorate;
         self
     }
