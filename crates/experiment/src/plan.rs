@@ -85,7 +85,7 @@ pub(crate) fn training(
         host: host.clone(),
         hints: hints.clone(),
         ranges,
-        drift_sd: drift_sd(points, host),
+        drift_sd: drift_sd(points),
         spread_out: spread_out(points),
     }
 }
