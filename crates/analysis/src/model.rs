@@ -19,7 +19,6 @@ pub mod orthogonal;
 pub mod product;
 mod training;
 
-pub(crate) use training::is_simulated;
 pub use training::{Sample, Training, drift_sd, samples, spread_out};
 
 /// What a model says about one workload.

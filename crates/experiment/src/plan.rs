@@ -85,8 +85,9 @@ pub(crate) fn training(
         host: host.clone(),
         hints: hints.clone(),
         ranges,
-        drift_sd: drift_sd(points, host),
+        drift_sd: drift_sd(points),
         spread_out: spread_out(points),
+        fixed: Vec::new(),
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) fn training(
         ranges: Ranges::usual(2),
         drift_sd: 0.0,
         spread_out: 100,
+        fixed: Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@ use ioscape_model::{
     Border, ClassTotals, Classes, Estimate, Hints, Host, Point, Ranges, Record, Region, Role,
     Workload,
 };
+use ioscape_stats::least_squares::Prior;
 use ioscape_stats::{median, robust_sd};
 
 use crate::estimate;
@@ -13,6 +14,8 @@ use crate::finding::Evidence;
 const SIGMAS_OF_95: f64 = 1.96;
 /// No measurement is better than this, whatever its interval says.
 const SD_MIN: f64 = 0.01;
+/// Standard deviation of a parameter that is fixed.
+pub(crate) const FIXED_SD: f64 = 1e-6;
 
 /// What was found about one workload, over all of its visits.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +59,9 @@ pub struct Training {
     /// How many workloads were chosen without regard to a graph: spread evenly over the box, at its
     /// corners, or where the model was least sure.
     pub spread_out: usize,
+    /// Parameters of the law that stay at what is expected of them before any sample, by name:
+    /// none, but when the law itself is judged.
+    pub fixed: Vec<String>,
 }
 
 impl Training {
@@ -71,16 +77,30 @@ impl Training {
             host: record.header.host.clone(),
             hints: record.header.hints.clone(),
             ranges: record.header.ranges,
-            drift_sd: drift_sd(&record.points, &record.header.host),
+            drift_sd: drift_sd(&record.points),
             spread_out: spread_out(&record.points),
+            fixed: Vec::new(),
         }
     }
 
-    /// The same with some of the samples only.
-    #[must_use]
-    pub fn keeping(&self, keep: impl Fn(usize) -> bool) -> Self {
-        let kept = self.samples.iter().enumerate().filter(|(index, _)| keep(*index));
-        Self { samples: kept.map(|(_, sample)| sample.clone()).collect(), ..self.clone() }
+    /// Whether a parameter is fixed; one of a cache has the cache's number at its end.
+    pub(crate) fn is_fixed(&self, name: &str) -> bool {
+        let kind = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
+        self.fixed.iter().any(|fixed| fixed == name || fixed == kind)
+    }
+
+    /// Parameters that are fixed are known all but exactly.
+    pub(crate) fn hold(&self, names: &[impl AsRef<str>], priors: &mut [Prior]) {
+        for (name, prior) in names.iter().zip(priors) {
+            if self.is_fixed(name.as_ref()) {
+                prior.sd = FIXED_SD;
+            }
+        }
+    }
+
+    /// All samples, those with several requests in flight or fdatasyncs last.
+    pub(crate) fn all(&self) -> Vec<&Sample> {
+        self.samples.iter().chain(&self.extras).collect()
     }
 }
 
@@ -90,15 +110,8 @@ impl Training {
 const DRIFT_EXPECTED: f64 = 0.15;
 const DRIFT_WEIGHT: f64 = 4.0;
 
-/// Whether a simulated device was measured: it has no kernel, its page cache no states but how much
-/// of it is full, and it is what it shows.
-pub(crate) fn is_simulated(host: &Host) -> bool {
-    host.kernel.is_empty()
-}
-
-/// Scatter of the canaries: the same small workload, again and again, while the run lasted. A
-/// machine is known to drift, a simulated one is what it shows.
-pub fn drift_sd(points: &[Point], host: &Host) -> f64 {
+/// Scatter of the canaries: one small workload, again and again, while the run lasted.
+pub fn drift_sd(points: &[Point]) -> f64 {
     let canaries = points.iter().filter(|point| point.role == Role::Canary);
     let alive = canaries.map(Point::throughput).filter(|rate| *rate > 0.0);
     let logarithms: Vec<f64> = alive.map(f64::ln).collect();
@@ -106,9 +119,8 @@ pub fn drift_sd(points: &[Point], host: &Host) -> f64 {
     let middle = median(logarithms.iter().copied()).unwrap_or(0.0);
     let seen = robust_sd(logarithms.iter().map(|x| x - middle)).unwrap_or(0.0);
     let count = if logarithms.len() < 3 { 0.0 } else { logarithms.len() as f64 };
-    let expected = if is_simulated(host) { 0.0 } else { DRIFT_WEIGHT };
-    let squares = expected * DRIFT_EXPECTED.powi(2) + count * seen.powi(2);
-    (squares / (expected + count).max(1.0)).sqrt()
+    let squares = DRIFT_WEIGHT * DRIFT_EXPECTED.powi(2) + count * seen.powi(2);
+    (squares / (DRIFT_WEIGHT + count)).sqrt()
 }
 
 /// How many workloads were visited that lie on no graph, several visits to one counted once.
@@ -185,16 +197,12 @@ mod tests {
             ..Point::bare(Workload::default(), "psync", Interval::exact(rate))
         };
         let alike = |count: usize| vec![canary(1e9); count];
-        let simulated = Host::default();
-        let real = Host { kernel: "6.18".to_owned(), ..Host::default() };
-        assert!(drift_sd(&alike(3), &simulated) < 1e-12);
-        assert!((drift_sd(&alike(2), &real) - DRIFT_EXPECTED).abs() < 1e-12);
-        assert!(drift_sd(&alike(3), &real) > 0.1);
-        assert!(drift_sd(&alike(100), &real) < 0.035);
+        assert!((drift_sd(&alike(2)) - DRIFT_EXPECTED).abs() < 1e-12);
+        assert!(drift_sd(&alike(3)) > 0.1);
+        assert!(drift_sd(&alike(100)) < 0.035);
         // Half of them 0.2 off to either side: 0.3 by the median.
         let drifting: Vec<Point> =
             (0..100).map(|i| canary(1e9 * if i % 2 == 0 { 1.2214 } else { 0.8187 })).collect();
-        assert!((drift_sd(&drifting, &simulated) - 0.2965).abs() < 1e-3);
-        assert!((drift_sd(&drifting, &real) - 0.2965).abs() < 0.01);
+        assert!((drift_sd(&drifting) - 0.2965).abs() < 0.01);
     }
 }

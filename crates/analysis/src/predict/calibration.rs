@@ -9,7 +9,7 @@ use ioscape_stats::{NORMAL_90, conformal_quantile, median, robust_sd};
 use serde::{Deserialize, Serialize};
 
 use crate::model::blend::{Blend, HeldOut};
-use crate::model::{Guess, Sample, Training, is_simulated};
+use crate::model::{Guess, Sample, Training};
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.9;
@@ -38,9 +38,9 @@ pub(super) struct Calibration {
 impl Calibration {
     /// From samples that were left out of the fit.
     pub(super) fn of(blend: &Blend, training: &Training, held_out: &[HeldOut]) -> Self {
-        let samples = &training.samples;
+        let samples = training.all();
         let known = |held: &HeldOut| {
-            let Sample { workload, visits, .. } = &samples[held.index];
+            let Sample { workload, visits, .. } = samples[held.index];
             held.guess.sd.powi(2) + blend.noise(workload) / f64::from((*visits).max(1))
         };
         let errors = || held_out.iter().map(|held| held.ln_error);
@@ -49,8 +49,7 @@ impl Calibration {
         let mut scores: Vec<f64> = held_out.iter().map(score).collect();
         scores.sort_by(f64::total_cmp);
         let factor = conformal_quantile(&scores, CONFIDENCE);
-        let has_states = !training.hints.in_memory && !is_simulated(&training.host);
-        let state_sd = if has_states { STATE_SD } else { 0.0 };
+        let state_sd = if training.hints.in_memory { 0.0 } else { STATE_SD };
         Self {
             factor: factor.unwrap_or(NORMAL_90) * off_graph(training.spread_out),
             shared_variance,

@@ -31,11 +31,12 @@ impl Truth {
         let copy = 2e-6 + size / 5e9;
         let read_hit = (self.read_cache_bytes / unique).min(1.0);
         let write_hit = (self.write_cache_bytes / unique).min(1.0);
-        let random = 1.0 - work.seq_frac;
-        let disk = work.read_frac
-            * (1.0 - read_hit)
-            * (random * 200e-6 + work.seq_frac * 40e-6 + size / 4e8)
-            + (1.0 - work.read_frac) * (1.0 - write_hit) * (50e-6 + size / 3e8);
+        // Runs are read ahead where they are long.
+        let streamed = work.seq_frac.powi(7);
+        let random = 1.0 - streamed;
+        let disk =
+            work.read_frac * (1.0 - read_hit) * (random * 200e-6 + streamed * 40e-6 + size / 4e8)
+                + (1.0 - work.read_frac) * (1.0 - write_hit) * (50e-6 + size / 3e8);
         let num = f64::from(work.process_num);
         let (wait, busiest) = (copy + disk, disk.max(copy / 2.0));
         (num * size / (wait + (num - 1.0) * busiest)).ln()
@@ -105,7 +106,8 @@ fn training(seed: u64, count: usize, noise: f64) -> Training {
         processor_borders: vec![],
         regions: vec![],
         host: Host { cpus: 2, ..Host::default() },
-        hints: Hints::default(),
+        // No other state of a page cache widens intervals here.
+        hints: Hints { in_memory: true, ..Hints::default() },
         ranges: Ranges {
             unique_bytes: Range { min: 8 * MIB, max: GIB },
             size_mean: Range { min: 4 * KIB, max: MIB },
@@ -114,6 +116,7 @@ fn training(seed: u64, count: usize, noise: f64) -> Training {
         },
         drift_sd: 0.0,
         spread_out: 100,
+        fixed: Vec::new(),
     }
 }
 
@@ -202,7 +205,7 @@ fn visits_that_went_wrong_do_not_spoil_what_is_said_of_the_others() {
 }
 
 #[test]
-fn parameters_that_show_come_back_within_a_tenth() {
+fn parameters_that_show_come_back_within_a_seventh() {
     let predictor = Predictor::fit(training(7, 150, 0.02)).unwrap();
     let lines = predictor.model_lines(1);
     let blend = &lines[0];
@@ -214,7 +217,7 @@ fn parameters_that_show_come_back_within_a_tenth() {
         ("read_beyond_bytes_per_s_1", 4e8),
     ] {
         let found = blend.parameters[name].value;
-        assert!((found / truth).ln().abs() < 0.1, "{name}: {found:.3e}, not {truth:.3e}");
+        assert!((found / truth).ln().abs() < 1.0 / 7.0, "{name}: {found:.3e}, not {truth:.3e}");
     }
 }
 
@@ -247,20 +250,19 @@ fn the_processors_cache_takes_no_writes_and_cannot_be_told_to_be_another_size() 
         let said = predictor.sentences().join(" ");
         let absorbed = format!("Writes are absorbed until {} are dirty", show_bytes(write_bytes));
         assert!(said.contains(&absorbed), "{said}");
-        let twice = Caches { read_bytes: None, write_bytes: Some(2.0 * write_bytes) };
-        let supposed = predictor.with_caches(&twice).unwrap();
-        let sizes = |of: &Predictor| {
-            let parameters = &of.model_lines(0)[0].parameters;
-            ["write_cache_bytes_1", "write_cache_bytes_2"].map(|name| parameters[name].value)
-        };
-        let ([processors, dirty], [before, _]) = (sizes(&supposed), sizes(&predictor));
-        (write_bytes, processors / before, dirty / (2.0 * write_bytes))
+        let sizes = predictor.model_lines(0)[0].parameters.clone();
+        (
+            write_bytes,
+            sizes.contains_key("write_cache_bytes_3"),
+            sizes["processor_cache_bytes"].value,
+        )
     };
-    let (found, first_grown_by, _) = taken_for(vec![]);
-    assert!(found < 45.0 * MIB as f64 && (first_grown_by - 2.0).abs() < 1e-9, "{found}");
-    let (found, processors_grown_by, dirty_over_wanted) = taken_for(vec![0]);
+    let (found, has_three, _) = taken_for(vec![]);
+    assert!(found < 45.0 * MIB as f64 && has_three, "{found}");
+    let (found, has_three, processors) = taken_for(vec![0]);
     assert!((found / TRUTH.write_cache_bytes).ln().abs() < 0.2, "{found}");
-    assert!((processors_grown_by - 1.0).abs() < 1e-9 && (dirty_over_wanted - 1.0).abs() < 1e-9);
+    assert!(!has_three, "the processor's is no level for writes");
+    assert!(processors > 2.0 * MIB as f64, "its border is where it is expected: {processors}");
 }
 
 #[test]
@@ -274,9 +276,8 @@ fn what_no_law_knows_of_writers_moves_with_the_cache_that_takes_writes() {
     for sample in &mut training.samples {
         sample.ln_throughput += trouble(&sample.workload, TRUTH.write_cache_bytes);
     }
-    // The processor's cache comes first among those for writes, and stays as it is.
-    training.borders.insert(0, border(Curve::Write, 20.0 * MIB as f64));
-    training.processor_borders = vec![0];
+    // Without the page cache as a level for writes, which could explain such trouble.
+    training.borders.retain(|border| border.curve == Curve::Write);
     let predictor = Predictor::fit(training).unwrap();
     let thrice = Caches {
         read_bytes: None,
@@ -309,8 +310,10 @@ fn a_border_of_reads_that_is_the_processors_is_no_cache_of_the_storage() {
     assert_eq!(both.sentences().join(" ").matches("Reads find").count(), 1);
     let twice = both.with_caches(&Caches { read_bytes: Some(1e9), write_bytes: None }).unwrap();
     let size = |of: &Predictor, name: &str| of.model_lines(0)[0].parameters[name].value;
-    for name in ["read_cache_bytes_1", "write_cache_bytes_1"] {
-        assert!((size(&twice, name) / size(&both, name) - 1.0).abs() < 1e-9, "{name}");
+    for (name, bytes) in
+        [("read_cache_bytes_1", 1e9), ("write_cache_bytes_1", size(&both, "write_cache_bytes_1"))]
+    {
+        assert!((size(&twice, name) / bytes - 1.0).abs() < 1e-9, "{name}");
     }
     training.borders.retain(|border| border.curve == Curve::Write);
     training.borders.insert(0, border(Curve::Read, 20.0 * MIB as f64));

@@ -3,9 +3,9 @@
 use ioscape_model::units::{KIB, show_bytes, show_rate, show_seconds, three_digits};
 use ioscape_model::{Access, Workload};
 
-use super::Blend;
-use super::extras::{self, Coverage, Extension};
 use super::law::Law;
+use super::parameters::OfCache;
+use super::{Blend, Coverage};
 
 /// The request that costs are given for.
 const SIZE_BYTES: u64 = 16 * KIB;
@@ -46,16 +46,17 @@ impl Blend {
     pub fn sentences(&self) -> Vec<String> {
         let mut said =
             vec![if self.access == Access::Direct { self.direct() } else { self.copying() }];
-        said.extend(self.own_read_caches().map(|index| self.missing(index)));
+        said.extend((self.caches.none..self.caches.read.len()).map(|index| self.missing(index)));
         said.extend(self.writing());
         said.extend(self.limited());
-        said.extend(self.extension.iter().flat_map(|extension| self.extended(extension)));
+        said.extend(self.in_flight());
+        said.extend(self.synced());
         said
     }
 
     fn copying(&self) -> String {
         let small = |read_frac| Workload {
-            unique_bytes: self.least_unique_bytes,
+            unique_bytes: self.unique_bytes.min,
             size_mean: SIZE_BYTES,
             read_frac,
             seq_frac: 0.0,
@@ -78,7 +79,7 @@ impl Blend {
 
     fn direct(&self) -> String {
         let work = |read_frac| Workload {
-            unique_bytes: self.most_unique_bytes,
+            unique_bytes: self.unique_bytes.max,
             size_mean: SIZE_BYTES,
             read_frac,
             seq_frac: 0.0,
@@ -100,54 +101,45 @@ impl Blend {
         )
     }
 
-    /// What several requests in flight and an fdatasync do.
-    fn extended(&self, extension: &Extension) -> Vec<String> {
-        let mut said = Vec::new();
-        let Coverage { depth, fsync_every } = extension.coverage;
-        if depth.max > 1 {
-            let reads = |depth: u64| Workload {
-                unique_bytes: self.most_unique_bytes,
-                size_mean: SIZE_BYTES,
-                read_frac: 1.0,
-                seq_frac: 0.0,
-                depth: depth as u32,
-                access: self.access,
-                ..Workload::default()
-            };
-            let (one, many) = (reads(1), reads(depth.max));
-            let (value, error) = extension.told(&|extras| {
-                let law = self.law.clone().with_extras(extras);
-                (law.ln_throughput(&many) - law.ln_throughput(&one)).exp()
-            });
-            if error < ERROR_MAX {
-                said.push(format!(
-                    "One process that keeps {} requests in flight reads 16 KiB at random out of \
-                     {} {} times (±{:.0} %) as fast as with one at a time.",
-                    depth.max,
-                    show_bytes(self.most_unique_bytes as f64),
-                    three_digits(value),
-                    100.0 * error
-                ));
-            }
-        }
-        if fsync_every.max > 0 {
-            let (value, error) = extension.told(&extras::sync_s);
-            if error < ERROR_MAX {
-                said.push(format!(
-                    "An fdatasync costs {} (±{:.0} %), shared by the writes since the last one.",
-                    show_seconds(value),
-                    100.0 * error
-                ));
-            }
-        }
-        said
+    /// How much faster reads are with the most requests in flight that were measured.
+    fn in_flight(&self) -> Option<String> {
+        let Coverage { depth, .. } = self.coverage;
+        let reads = |depth: u64| Workload {
+            unique_bytes: self.unique_bytes.max,
+            size_mean: SIZE_BYTES,
+            read_frac: 1.0,
+            seq_frac: 0.0,
+            depth: depth as u32,
+            access: self.access,
+            ..Workload::default()
+        };
+        let (one, many) = (reads(1), reads(depth.max));
+        let told = self.told(&|law| (law.ln_throughput(&many) - law.ln_throughput(&one)).exp());
+        (depth.max > 1 && told.is_known()).then(|| {
+            format!(
+                "One process that keeps {} requests in flight reads 16 KiB at random out of {} {} \
+                 times (±{:.0} %) as fast as with one at a time.",
+                depth.max,
+                show_bytes(self.unique_bytes.max as f64),
+                three_digits(told.value),
+                100.0 * told.error
+            )
+        })
+    }
+
+    fn synced(&self) -> Option<String> {
+        let told = self.told(&Law::sync_s);
+        (self.coverage.fsync_every.max > 0 && told.is_known()).then(|| {
+            let cost = told.seconds();
+            format!("An fdatasync costs {cost}, shared by the writes since the last one.")
+        })
     }
 
     fn missing(&self, index: usize) -> String {
-        let capacity = self.told(&|law| law.read_cache_bytes(index));
-        let mut parts = vec![format!("Reads find {} in a cache", show_bytes(capacity.value))];
-        for (sequential, name) in [(false, "random"), (true, "sequential")] {
-            let told = self.told(&move |law| law.miss_s(index, SIZE_BYTES, sequential));
+        let capacity = self.law.cache(0, index, OfCache::Bytes);
+        let mut parts = vec![format!("Reads find {} in a cache", show_bytes(capacity))];
+        for (streamed, name) in [(0.0, "random"), (1.0, "sequential")] {
+            let told = self.told(&move |law| law.beyond_s(0, index, SIZE_BYTES as f64, streamed));
             if told.is_known() {
                 parts.push(format!("a {name} 16 KiB read that misses it costs {}", told.seconds()));
             }
@@ -155,11 +147,10 @@ impl Blend {
         parts.join("; ") + "."
     }
 
-    /// The limits that were reached, with one request at a time per process.
+    /// The limits that were reached.
     fn limited(&self) -> Option<String> {
-        let requests = self.told(&|law| law.limits().requests_per_s);
-        let [read, written] =
-            [0, 1].map(|index: usize| self.told(&move |law| law.limits().bytes_per_s[index]));
+        let [requests, read, written] =
+            [0, 1, 2].map(|index: usize| self.told(&move |law| law.limits()[index]));
         let parts = [
             (&requests, format!("{} requests/s", three_digits(requests.value))),
             (&read, format!("{} read", show_rate(read.value))),
@@ -168,17 +159,14 @@ impl Blend {
         let known = parts.into_iter().filter(|(told, _)| told.error < LIMIT_ERROR_MAX);
         let known: Vec<String> =
             known.map(|(told, most)| format!("{most} (±{:.0} %)", 100.0 * told.error)).collect();
-        (!known.is_empty()).then(|| {
-            let most = known.join(", ");
-            format!("With one request at a time per process, storage serves no more than {most}.")
-        })
+        (!known.is_empty()).then(|| format!("Storage serves no more than {}.", known.join(", ")))
     }
 
     fn writing(&self) -> Option<String> {
         let (_, absorbed_bytes) = self.caches_bytes();
         let absorbed_bytes = absorbed_bytes?;
-        let index = self.shape.write_caches.checked_sub(1)?;
-        let beyond = self.told(&|law| law.write_back_s(index, SIZE_BYTES));
+        let last = self.caches.write.len().checked_sub(1)?;
+        let beyond = self.told(&|law| law.beyond_s(1, last, SIZE_BYTES as f64, 0.0));
         let mut parts =
             vec![format!("Writes are absorbed until {} are dirty", show_bytes(absorbed_bytes))];
         if beyond.is_known() {

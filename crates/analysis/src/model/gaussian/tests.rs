@@ -70,7 +70,9 @@ fn a_level_law_is_level_everywhere_and_few_samples_are_refused() {
         let guess = gaussian.predict(&work).unwrap();
         assert!((guess.ln_throughput - 5e8_f64.ln()).abs() < 1e-3, "{guess:?}");
     }
-    assert!(Gaussian::fit(&level.keeping(|index| index < SAMPLES_MIN - 1)).is_none());
+    let mut few = level.clone();
+    few.samples.truncate(SAMPLES_MIN - 1);
+    assert!(Gaussian::fit(&few).is_none());
 }
 
 #[test]

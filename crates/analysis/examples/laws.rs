@@ -1,0 +1,315 @@
+//! How far off each law is, on maps and witness lists of real systems.
+//!
+//! ```text
+//! cargo run --release -p ioscape-analysis --example laws -- CORPUS [--held-out] [--each] [--fix NAME]...
+//! ```
+//!
+//! `CORPUS/SYSTEM/` holds maps (`map-….jsonl.gz`, records) and `measured.tsv.gz`: workloads of lists, each
+//! measured twice by another program (columns list, place, visit, at, workload, `bytes_per_s`).
+//! `CORPUS/f0dba86.tsv.gz` holds what the law of commit f0dba86 said (map, workload, `bytes_per_s`, low,
+//! high). Printed are, for each map and law, the median, 75th and 90th percentile of
+//! |predicted/measured − 1|, with 90 % intervals by resampling, the share of workloads inside the law's
+//! intervals and the median width (high over low) of these, and how much of the error is the
+//! measurements' own. A third of the workloads, chosen by a hash, is shown with `--held-out` only: laws
+//! are not tuned on it.
+//!
+//! `--fix` holds a parameter of the law at what is expected before any sample was seen, `--each` does so
+//! with every parameter in turn, and says what that changes.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use ioscape_analysis::model::Training;
+use ioscape_analysis::predict::Predictor;
+use ioscape_analysis::validate::answers;
+use ioscape_model::{Figure, Record, Workload};
+use ioscape_stats::quantile::quantile;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// The law whose predictions were frozen when the corpus was made.
+const FROZEN: &str = "f0dba86";
+/// Samples drawn for an interval.
+const RESAMPLED: usize = 1000;
+
+/// A workload that the witness measured twice on a system.
+struct Truth {
+    work: Workload,
+    measured_bytes_per_s: [f64; 2],
+}
+
+impl Truth {
+    fn bytes_per_s(&self) -> f64 {
+        let [one, other] = self.measured_bytes_per_s;
+        (one * other).sqrt()
+    }
+}
+
+/// A map, and what its law and others say of each workload of its system.
+struct Judged {
+    map: String,
+    /// Per law and workload: the prediction over what was measured, less one; the interval's width
+    /// and whether it holds, where the law has one.
+    errors: BTreeMap<String, Vec<Judgement>>,
+    repeated: Vec<f64>,
+}
+
+#[derive(Clone, Copy)]
+struct Judgement {
+    off: f64,
+    width: f64,
+    is_inside: bool,
+}
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    let fixed = || arguments.windows(2).filter(|pair| pair[0] == "--fix").map(|pair| &pair[1]);
+    let corpus = arguments.first().ok_or("name the directory of a corpus")?;
+    let corpus = Corpus::read(Path::new(corpus), has("--held-out"))?;
+    let fixed: Vec<String> = fixed().cloned().collect();
+    let judged = corpus.judge(&fixed, true)?;
+    show(&judged);
+    if has("--each") {
+        let mut names = corpus.names()?;
+        names.extend(["multipliers", "correction"].map(str::to_owned));
+        println!("\nwithout each parameter: change of the mean |ln error|, with its 90 % interval");
+        for name in names {
+            let without = [fixed.as_slice(), std::slice::from_ref(&name)].concat();
+            let others = corpus.judge(&without, false)?;
+            show_change(&name, &judged, &others);
+        }
+    }
+    Ok(())
+}
+
+struct Corpus {
+    maps: Vec<(String, Record, String)>,
+    truths: BTreeMap<String, Vec<Truth>>,
+    frozen: BTreeMap<(String, String), Figure>,
+}
+
+impl Corpus {
+    fn read(path: &Path, is_held_out: bool) -> Result<Self> {
+        let mut corpus =
+            Self { maps: Vec::new(), truths: BTreeMap::new(), frozen: BTreeMap::new() };
+        let mut systems: Vec<PathBuf> = fs::read_dir(path)?
+            .map(|entry| entry.map(|e| e.path()))
+            .collect::<std::io::Result<_>>()?;
+        systems.sort();
+        for directory in systems.into_iter().filter(|path| path.is_dir()) {
+            let system = name_of(&directory);
+            let mut files: Vec<PathBuf> = fs::read_dir(&directory)?
+                .map(|e| e.map(|e| e.path()))
+                .collect::<std::io::Result<_>>()?;
+            files.sort();
+            for file in files {
+                let name = name_of(&file);
+                if let Some(map) = name.strip_suffix(".jsonl.gz") {
+                    let reader = BufReader::new(GzDecoder::new(File::open(&file)?));
+                    let record = Record::read(reader)?;
+                    corpus.maps.push((system.clone(), record, format!("{system}/{map}")));
+                } else if name == "measured.tsv.gz" {
+                    let truths = truths(&text(&file)?, &system, is_held_out)?;
+                    corpus.truths.insert(system.clone(), truths);
+                }
+            }
+        }
+        for line in text(&path.join(format!("{FROZEN}.tsv.gz")))?.lines().skip(1) {
+            let [map, work, value, low, high] = columns(line)?;
+            let figure = Figure { value: value.parse()?, low: low.parse()?, high: high.parse()? };
+            corpus.frozen.insert((map.to_owned(), work.to_owned()), figure);
+        }
+        Ok(corpus)
+    }
+
+    /// Names of the law's parameters, caches of the same kind as one.
+    fn names(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for (_, record, _) in &self.maps {
+            let predictor = Predictor::fit(Training::of(record))?;
+            for name in predictor.models()[0].parameters().into_keys() {
+                let name =
+                    name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
+                names.push(name.to_owned());
+            }
+        }
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn judge(&self, fixed: &[String], with_others: bool) -> Result<Vec<Judged>> {
+        let mut all = Vec::new();
+        for (system, record, map) in &self.maps {
+            let Some(truths) = self.truths.get(system) else { continue };
+            let mut training = Training::of(record);
+            training.fixed = fixed.to_vec();
+            let mut predictor = Predictor::fit(training.clone())?;
+            if with_others {
+                predictor = predictor.with_gaussian(&training);
+            }
+            let mut judged =
+                Judged { map: map.clone(), errors: BTreeMap::new(), repeated: Vec::new() };
+            for truth in truths {
+                if predictor.refuses(&truth.work).is_some() || !predictor.is_in_range(&truth.work) {
+                    continue;
+                }
+                let mut said = answers(&predictor, &truth.work);
+                let key = (map.clone(), truth.work.literal());
+                if let Some(figure) = self.frozen.get(&key) {
+                    said.insert(FROZEN.to_owned(), *figure);
+                }
+                for (law, figure) in said {
+                    let truth = truth.bytes_per_s();
+                    judged.errors.entry(law).or_default().push(Judgement {
+                        off: (figure.value / truth).ln(),
+                        width: figure.high / figure.low,
+                        is_inside: (figure.low..=figure.high).contains(&truth),
+                    });
+                }
+                let [one, other] = truth.measured_bytes_per_s;
+                judged.repeated.push((one / other).ln());
+            }
+            all.push(judged);
+        }
+        Ok(all)
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn text(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    GzDecoder::new(File::open(path)?).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn columns<const N: usize>(line: &str) -> Result<[&str; N]> {
+    let columns: Vec<&str> = line.split('\t').collect();
+    columns.try_into().map_err(|_| format!("not {N} columns: {line}").into())
+}
+
+/// Workloads measured twice, of the part that is asked for.
+fn truths(text: &str, system: &str, is_held_out: bool) -> Result<Vec<Truth>> {
+    let mut visits: BTreeMap<(String, u32), (String, Vec<f64>)> = BTreeMap::new();
+    for line in text.lines().skip(1) {
+        let [list, place, _visit, _at, work, bytes_per_s] = columns(line)?;
+        let known = visits.entry((list.to_owned(), place.parse()?)).or_default();
+        work.clone_into(&mut known.0);
+        known.1.push(bytes_per_s.parse()?);
+    }
+    let mut truths = Vec::new();
+    for ((list, place), (work, measured)) in visits {
+        let Ok(measured_bytes_per_s) = <[f64; 2]>::try_from(measured) else { continue };
+        if is_third(&format!("{system} {list}/{place}")) == is_held_out {
+            let work = Workload::parse(&work)?;
+            truths.push(Truth { work, measured_bytes_per_s });
+        }
+    }
+    Ok(truths)
+}
+
+/// Which third is never looked at while a law is tuned: by the upper half of the 64-bit FNV-1a hash
+/// of the workload's place.
+fn is_third(place: &str) -> bool {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    (place.bytes().fold(0xcbf2_9ce4_8422_2325, mix) >> 32).is_multiple_of(3)
+}
+
+fn show(judged: &[Judged]) {
+    println!(
+        "{:24} {:12} {:>4}  {:>22} {:>6} {:>22}  {:>4} {:>6}  {:>5}",
+        "map", "law", "n", "median % (90 %)", "p75", "p90 % (90 %)", "held", "width", "noise"
+    );
+    for one in judged {
+        for (law, errors) in &one.errors {
+            show_line(&one.map, law, errors, &one.repeated);
+        }
+    }
+    let laws: Vec<&String> = judged.iter().flat_map(|one| one.errors.keys()).collect();
+    let laws: std::collections::BTreeSet<&String> = laws.into_iter().collect();
+    let repeated: Vec<f64> = judged.iter().flat_map(|one| one.repeated.clone()).collect();
+    for law in laws {
+        let of_law = judged.iter().filter_map(|one| one.errors.get(law));
+        let errors: Vec<Judgement> = of_law.flatten().copied().collect();
+        show_line("all", law, &errors, &repeated);
+    }
+}
+
+fn show_line(map: &str, law: &str, errors: &[Judgement], repeated: &[f64]) {
+    let relative: Vec<f64> = errors.iter().map(|error| 100.0 * error.off.exp_m1().abs()).collect();
+    let at = |share: f64| move |sorted: &[f64]| quantile(sorted, share);
+    let [low, high] = interval(&relative, at(0.5));
+    let [low_90, high_90] = interval(&relative, at(0.9));
+    let [median, p75, p90] = [0.5, 0.75, 0.9].map(|share| sorted_quantile(&relative, share));
+    let widths: Vec<f64> = errors.iter().map(|error| error.width).collect();
+    let inside = errors.iter().filter(|error| error.is_inside).count();
+    let off: Vec<f64> = errors.iter().map(|error| error.off.abs()).collect();
+    let twice: Vec<f64> = repeated.iter().map(|ln| ln.abs() / 2.0).collect();
+    let noise = (sorted_quantile(&twice, 0.5) / sorted_quantile(&off, 0.5)).powi(2).min(1.0);
+    let has_intervals = sorted_quantile(&widths, 0.5) > 1.0;
+    let (held, width) = if has_intervals {
+        let held = 100.0 * inside as f64 / errors.len() as f64;
+        (format!("{held:.0}"), format!("{:.2}", sorted_quantile(&widths, 0.5)))
+    } else {
+        ("-".to_owned(), "-".to_owned())
+    };
+    println!(
+        "{map:24} {law:12} {:>4}  {median:>6.1} ({low:>5.1} to {high:>5.1}) {p75:>6.1} {p90:>6.1} \
+         ({low_90:>5.1} to {high_90:>5.1})  {held:>4} {width:>6}  {:>4.0}%",
+        errors.len(),
+        100.0 * noise
+    );
+}
+
+/// What fixing a parameter changes, over all maps and on the map where it matters most.
+fn show_change(name: &str, before: &[Judged], after: &[Judged]) {
+    let changes = |one: &Judged, other: &Judged| -> Vec<f64> {
+        let pairs = one.errors["blend"].iter().zip(&other.errors["blend"]);
+        pairs.map(|(one, other)| other.off.abs().min(1.5) - one.off.abs().min(1.5)).collect()
+    };
+    let pairs = || before.iter().zip(after);
+    let all: Vec<f64> = pairs().flat_map(|(one, other)| changes(one, other)).collect();
+    let [low, high] = interval(&all, mean);
+    let by_map = pairs().map(|(one, other)| (mean(&changes(one, other)), &one.map));
+    let worst = by_map.max_by(|one, other| one.0.total_cmp(&other.0));
+    let (most, map) = worst.map_or((0.0, ""), |(change, map)| (change, map.as_str()));
+    println!("{name:44} {:+.4} ({low:+.4} to {high:+.4})  most {most:+.4} {map}", mean(&all));
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn sorted_quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    if sorted.is_empty() { f64::NAN } else { quantile(&sorted, share) }
+}
+
+/// 90 % interval by the bootstrap (Efron 1979), always of the same draws.
+fn interval(values: &[f64], figure: impl Fn(&[f64]) -> f64) -> [f64; 2] {
+    if values.is_empty() {
+        return [f64::NAN; 2];
+    }
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+    let mut figures: Vec<f64> = (0..RESAMPLED)
+        .map(|_| {
+            let mut drawn: Vec<f64> =
+                values.iter().map(|_| values[rng.random_range(0..values.len())]).collect();
+            drawn.sort_by(f64::total_cmp);
+            figure(&drawn)
+        })
+        .collect();
+    figures.sort_by(f64::total_cmp);
+    [0.05, 0.95].map(|share| quantile(&figures, share))
+}

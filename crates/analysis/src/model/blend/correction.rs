@@ -1,0 +1,239 @@
+//! What the law leaves unexplained, learnt by a Gaussian process.
+//!
+//! Each part of a request's time (copying and storage, for reads and for writes) is off by a smooth
+//! factor of its own. By how much a part's factor moves the throughput is its elasticity `e_c`, which
+//! the law knows; so the covariance of two workloads is `Σ_c e_c(x) e_c(y) a_c² k_c(x, y)`, and what
+//! is learnt about storage from one workload does not spoil another that is all in the cache. Noise
+//! between visits is blended in the same way.
+
+use ioscape_model::Workload;
+use ioscape_stats::gaussian_process::{GaussianProcess, matern52};
+use ioscape_stats::maximise::maximise;
+use nalgebra::DMatrix;
+use serde::{Deserialize, Serialize};
+
+use super::law::{Law, PARTS};
+use crate::model::Sample;
+
+/// Coordinates in which all factors are smooth, beside the data touched.
+const FEATURES: usize = 6;
+/// By how much a factor of each part is off, standard deviation of its logarithm: copying is known
+/// best, write-back least. The samples say by how much to multiply all of them.
+const AMPLITUDES: [f64; PARTS] = [0.08, 0.14, 0.14, 0.22];
+/// How far apart two workloads are that are off independently: logarithms of request size and of
+/// processes, shares of reads and of sequential requests, logarithm of depth, 1/`fsync_every`.
+const LENGTHS: [f64; FEATURES] = [2.7, 1.6, 1.0, 1.0, 6.0, 2.0];
+/// The same for the logarithm of the data touched, of each part.
+const UNIQUE_LENGTHS: [f64; PARTS] = [1.6, 1.6, 1.0, 0.6];
+/// Standard deviation between two visits, of the logarithm of each part's time; multiplied likewise.
+const NOISE: [f64; PARTS] = [0.04, 0.04, 0.05, 0.1];
+/// How far both multipliers may be off 1, standard deviation of a logarithm.
+const MULTIPLIER_SD: f64 = 0.7;
+/// Evaluations of the likelihood in search of the multipliers, by so many samples at most.
+const EVALUATIONS: usize = 40;
+const CHOSEN_BY_MAX: usize = 150;
+/// A sample further than this many standard deviations from what the others say of it counts as
+/// less certain than it seemed; rounds in which that is found out.
+const SCORE_MAX: f64 = 2.0;
+const ROUNDS: usize = 2;
+
+/// A workload as the process sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Place {
+    features: [f64; FEATURES],
+    /// Logarithm of the data touched, for each part: over the size of the cache that matters to it,
+    /// relative to the size it had when the samples were measured.
+    unique: [f64; PARTS],
+    elasticities: [f64; PARTS],
+}
+
+impl Place {
+    fn new(law: &Law, work: &Workload, cache_factors: [f64; 2]) -> Self {
+        let unique = work.unique_bytes as f64;
+        let [read, write] = cache_factors.map(|factor| (unique / factor).ln());
+        let synced = if work.fsync_every > 0 { f64::from(work.fsync_every).recip() } else { 0.0 };
+        Self {
+            features: [
+                (work.size_mean as f64).ln(),
+                f64::from(work.process_num).ln(),
+                work.read_frac,
+                work.seq_frac,
+                f64::from(work.depth).ln(),
+                synced,
+            ],
+            unique: [unique.ln(), unique.ln(), read, write],
+            elasticities: law.elasticities(work),
+        }
+    }
+
+    /// Covariance of what the law misses two workloads by, amplitudes multiplied by 1.
+    fn covariance(&self, other: &Self) -> f64 {
+        let square = |feature: usize| {
+            ((self.features[feature] - other.features[feature]) / LENGTHS[feature]).powi(2)
+        };
+        let common: f64 = (0..FEATURES).map(square).sum();
+        let of = |part: usize| {
+            let apart = (self.unique[part] - other.unique[part]) / UNIQUE_LENGTHS[part];
+            let both = self.elasticities[part] * other.elasticities[part];
+            both * AMPLITUDES[part].powi(2) * matern52((common + apart * apart).sqrt())
+        };
+        (0..PARTS).map(of).sum()
+    }
+
+    /// Variance between two visits, noise multiplied by 1.
+    fn noise(&self) -> f64 {
+        (0..PARTS).map(|part| (self.elasticities[part] * NOISE[part]).powi(2)).sum()
+    }
+}
+
+/// The learnt corrections.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "Learnt", try_from = "Learnt")]
+pub(super) struct Correction {
+    learnt: Learnt,
+    /// Follows from the rest, and is as large as the square of the samples' number: not stored.
+    process: GaussianProcess,
+}
+
+/// What the corrections are computed from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Learnt {
+    /// Factors on all amplitudes and on all noise.
+    multipliers: [f64; 2],
+    places: Vec<Place>,
+    /// What the law missed the samples by, and the variances of that.
+    missed: Vec<f64>,
+    noise: Vec<f64>,
+    /// How many times as large the caches for reads and for writes are supposed to be.
+    cache_factors: [f64; 2],
+}
+
+impl From<Correction> for Learnt {
+    fn from(correction: Correction) -> Self {
+        correction.learnt
+    }
+}
+
+impl TryFrom<Learnt> for Correction {
+    type Error = &'static str;
+
+    fn try_from(learnt: Learnt) -> Result<Self, Self::Error> {
+        let Learnt { multipliers, places, missed, noise, .. } = &learnt;
+        if places.len() != missed.len() || places.len() != noise.len() {
+            return Err("a sample lacks what was learnt from it");
+        }
+        let process =
+            GaussianProcess::fit(&(multipliers[0].powi(2) * kernel(places)), noise, missed);
+        Ok(Self { learnt, process: process.ok_or("nothing fits the samples")? })
+    }
+}
+
+impl Correction {
+    /// Learns from what the law misses the samples by, with multipliers of amplitudes and noise that
+    /// are given, or else found.
+    pub(super) fn learn(law: &Law, samples: &[&Sample], known: Option<[f64; 2]>) -> Option<Self> {
+        let place = |sample: &&Sample| Place::new(law, &sample.workload, [1.0; 2]);
+        let missed = |sample: &&Sample| sample.ln_throughput - law.ln_throughput(&sample.workload);
+        let multipliers = known.unwrap_or_else(|| {
+            // Of many samples some are enough: the time goes with the cube of their number.
+            let stride = samples.len().div_ceil(CHOSEN_BY_MAX).max(1);
+            let some: Vec<&Sample> = samples.iter().step_by(stride).copied().collect();
+            let data = Data {
+                kernel: kernel(&some.iter().map(place).collect::<Vec<Place>>()),
+                noise: noise_of(&some, &place),
+                missed: some.iter().map(missed).collect(),
+            };
+            data.likeliest()
+        });
+        let places: Vec<Place> = samples.iter().map(place).collect();
+        let data = Data {
+            kernel: kernel(&places),
+            noise: noise_of(samples, &place),
+            missed: samples.iter().map(missed).collect(),
+        };
+        let noise = data.tamed(multipliers)?;
+        let missed = data.missed;
+        Self::try_from(Learnt { multipliers, places, missed, noise, cache_factors: [1.0; 2] }).ok()
+    }
+
+    /// Learns from other samples, or under another law, with the multipliers kept.
+    pub(super) fn learn_again(&self, law: &Law, samples: &[&Sample]) -> Option<Self> {
+        Self::learn(law, samples, Some(self.learnt.multipliers))
+    }
+
+    /// What holds where the caches for reads and for writes are so many times as large.
+    pub(super) fn with_caches(&self, factors: [f64; 2]) -> Self {
+        let mut changed = self.clone();
+        for (known, by) in changed.learnt.cache_factors.iter_mut().zip(factors) {
+            *known *= by;
+        }
+        changed
+    }
+
+    /// What to add to the law's logarithm, and the variance of that.
+    pub(super) fn at(&self, law: &Law, work: &Workload) -> (f64, f64) {
+        let Learnt { multipliers, places, cache_factors, .. } = &self.learnt;
+        let here = Place::new(law, work, *cache_factors);
+        let scale = multipliers[0].powi(2);
+        let cross: Vec<f64> = places.iter().map(|place| scale * place.covariance(&here)).collect();
+        self.process.predict(&cross, scale * here.covariance(&here))
+    }
+
+    /// Variance between two visits to a workload.
+    pub(super) fn noise(&self, law: &Law, work: &Workload) -> f64 {
+        self.learnt.multipliers[1].powi(2) * Place::new(law, work, [1.0; 2]).noise()
+    }
+}
+
+/// Samples as the process sees them, all multipliers 1.
+struct Data {
+    kernel: DMatrix<f64>,
+    noise: Vec<f64>,
+    missed: Vec<f64>,
+}
+
+impl Data {
+    fn process(&self, amplitude: f64, noise: &[f64]) -> Option<GaussianProcess> {
+        GaussianProcess::fit(&(amplitude.powi(2) * &self.kernel), noise, &self.missed)
+    }
+
+    /// Factors on amplitudes and noise that make the samples likeliest.
+    fn likeliest(&self) -> [f64; 2] {
+        let likelihood = |at: &[f64]| {
+            let known: f64 = at.iter().map(|x| (x / MULTIPLIER_SD).powi(2)).sum();
+            let multipliers = [at[0].exp(), at[1].exp()];
+            let process =
+                self.tamed(multipliers).and_then(|noise| self.process(multipliers[0], &noise));
+            process.map_or(f64::NEG_INFINITY, |it| it.ln_marginal_likelihood()) - 0.5 * known
+        };
+        let best = maximise(likelihood, &[0.0, 0.0], 0.5, EVALUATIONS);
+        [best[0].exp(), best[1].exp()]
+    }
+
+    /// The noise, more of it for samples that the others contradict, so that one odd visit does not
+    /// bend what is said of its neighbours (a scale mixture of normals, as in iterated reweighting).
+    fn tamed(&self, multipliers: [f64; 2]) -> Option<Vec<f64>> {
+        let plain: Vec<f64> = self.noise.iter().map(|it| multipliers[1].powi(2) * it).collect();
+        let mut noise = plain.clone();
+        for _ in 0..ROUNDS {
+            let said = self.process(multipliers[0], &noise)?.leave_one_out();
+            for (index, (mean, variance)) in said.into_iter().enumerate() {
+                // Its own noise is part of the variance.
+                let others = variance - noise[index];
+                let needed = ((self.missed[index] - mean) / SCORE_MAX).powi(2) - others;
+                noise[index] = needed.max(plain[index]);
+            }
+        }
+        Some(noise)
+    }
+}
+
+fn kernel(places: &[Place]) -> DMatrix<f64> {
+    DMatrix::from_fn(places.len(), places.len(), |row, column| {
+        places[row.max(column)].covariance(&places[row.min(column)])
+    })
+}
+
+fn noise_of(samples: &[&Sample], place: impl Fn(&&Sample) -> Place) -> Vec<f64> {
+    samples.iter().map(|sample| place(sample).noise() / f64::from(sample.visits.max(1))).collect()
+}
