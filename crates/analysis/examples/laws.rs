@@ -16,6 +16,8 @@
 //! `--fix` holds a parameter of the law at what is expected before any sample was seen, `--each` does so
 //! with every parameter in turn, and says what that changes.
 
+#![allow(clippy::print_stdout)]
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::{self, File};

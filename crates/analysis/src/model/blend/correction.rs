@@ -140,7 +140,7 @@ impl Correction {
             let some: Vec<&Sample> = samples.iter().step_by(stride).copied().collect();
             let data = Data {
                 kernel: kernel(&some.iter().map(place).collect::<Vec<Place>>()),
-                noise: noise_of(&some, &place),
+                noise: noise_of(&some, place),
                 missed: some.iter().map(missed).collect(),
             };
             data.likeliest()
@@ -148,7 +148,7 @@ impl Correction {
         let places: Vec<Place> = samples.iter().map(place).collect();
         let data = Data {
             kernel: kernel(&places),
-            noise: noise_of(samples, &place),
+            noise: noise_of(samples, place),
             missed: samples.iter().map(missed).collect(),
         };
         let noise = data.tamed(multipliers)?;

@@ -38,7 +38,9 @@ fn usual() -> Vec<f64> {
     let cache = |ln_bytes: f64, ln_fixed_s: f64| [ln_bytes, ln_fixed_s, -0.5, 20.0];
     let caches = [cache(17.0, -11.0), cache(19.0, -8.0), cache(17.5, -10.0)];
     let mut at = vec![0.0; TABLE.len()];
-    common.into_iter().for_each(|(which, ln)| at[which as usize] = ln);
+    for (which, ln) in common {
+        at[which as usize] = ln;
+    }
     at.into_iter().chain(caches.into_iter().flatten()).collect()
 }
 
