@@ -4,7 +4,6 @@
 use ioscape_model::{Access, Curve};
 use serde::{Deserialize, Serialize};
 
-use super::parameters::Shape;
 use crate::model::Training;
 
 /// Direct requests find a page cached, which is to say nothing.
@@ -13,6 +12,15 @@ const NOTHING_BYTES: f64 = 4096.0;
 const SAME_CACHE: f64 = 1.4;
 /// Data must exceed a cache by this factor for the samples to say something about what is beyond.
 const CLEAR: f64 = 1.3;
+
+/// The caches that a law has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Shape {
+    /// How many for reads and for writes.
+    pub(super) caches: [usize; 2],
+    /// The first place, of those for reads and for writes, beyond which requests get to storage.
+    pub(super) asked_from: [usize; 2],
+}
 
 /// Sizes of the caches that the samples can tell something about, bytes, smallest first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -31,7 +31,8 @@
 use ioscape_model::Workload;
 use serde::{Deserialize, Serialize};
 
-use super::parameters::{Common, OfCache, Shape, cache_at, scales};
+use super::caches::Shape;
+use super::parameters::{Common, OfCache, cache_at, scales};
 
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,8 @@
 use ioscape_model::{Access, Workload};
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::median;
-use serde::{Deserialize, Serialize};
 
-use super::caches::Caches;
+use super::caches::{Caches, Shape};
 use crate::model::{Sample, Training};
 
 /// A parameter that every system has, by its place in [`TABLE`].
@@ -148,15 +147,6 @@ pub(super) const PER_CACHE: [Parameter; 4] = [
         about: "rate beyond it",
         expected: "twice the median rate seen there" },
 ];
-
-/// The caches that a law has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Shape {
-    /// How many for reads and for writes.
-    pub(super) caches: [usize; 2],
-    /// The first place, of those for reads and for writes, beyond which requests get to storage.
-    pub(super) asked_from: [usize; 2],
-}
 
 /// Where a cache's parameters begin, of the direction 0 for reads and 1 for writes.
 pub(super) fn cache_at(shape: Shape, direction: usize, index: usize) -> usize {

@@ -4,7 +4,8 @@ use ioscape_model::Workload;
 use ioscape_model::units::{KIB, MIB};
 use proptest::prelude::*;
 
-use super::super::parameters::{Common, OfCache, PER_CACHE, Shape, TABLE, cache_at};
+use super::super::caches::Shape;
+use super::super::parameters::{Common, OfCache, PER_CACHE, TABLE, cache_at};
 use super::{Law, PARTS};
 
 const SHAPE: Shape = Shape { caches: [2, 1], asked_from: [1, 0] };
