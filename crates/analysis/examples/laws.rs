@@ -18,14 +18,14 @@
 
 #![allow(clippy::print_stdout)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use ioscape_analysis::model::Training;
+use ioscape_analysis::model::{Training, parameter_kind};
 use ioscape_analysis::predict::Predictor;
 use ioscape_analysis::validate::answers;
 use ioscape_model::{Figure, Record, Workload};
@@ -56,15 +56,18 @@ impl Truth {
 /// A map, and what its law and others say of each workload of its system.
 struct Judged {
     map: String,
-    /// Per law and workload: the prediction over what was measured, less one; the interval's width
-    /// and whether it holds, where the law has one.
+    /// Names of the fitted law's parameters, those of caches once for all of them.
+    parameters: BTreeSet<String>,
+    /// Per law, one for each workload.
     errors: BTreeMap<String, Vec<Judgement>>,
     repeated: Vec<f64>,
 }
 
 #[derive(Clone, Copy)]
 struct Judgement {
+    /// Predicted over measured, as a logarithm.
     off: f64,
+    /// The interval's high end over its low one: 1 where the law has none.
     width: f64,
     is_inside: bool,
 }
@@ -79,13 +82,13 @@ fn main() -> Result<()> {
     let judged = corpus.judge(&fixed, true)?;
     show(&judged);
     if has("--each") {
-        let mut names = corpus.names()?;
-        names.extend(["multipliers", "correction"].map(str::to_owned));
+        let fitted: BTreeSet<&String> = judged.iter().flat_map(|one| &one.parameters).collect();
+        let others = ["multipliers", "correction"].map(str::to_owned);
         println!("\nwithout each parameter: change of the mean |ln error|, with its 90 % interval");
-        for name in names {
-            let without = [fixed.as_slice(), std::slice::from_ref(&name)].concat();
+        for name in fitted.into_iter().chain(&others) {
+            let without = [fixed.as_slice(), std::slice::from_ref(name)].concat();
             let others = corpus.judge(&without, false)?;
-            show_change(&name, &judged, &others);
+            show_change(name, &judged, &others);
         }
     }
     Ok(())
@@ -131,22 +134,6 @@ impl Corpus {
         Ok(corpus)
     }
 
-    /// Names of the law's parameters, caches of the same kind as one.
-    fn names(&self) -> Result<Vec<String>> {
-        let mut names = Vec::new();
-        for (_, record, _) in &self.maps {
-            let predictor = Predictor::fit(Training::of(record))?;
-            for name in predictor.models()[0].parameters().into_keys() {
-                let name =
-                    name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
-                names.push(name.to_owned());
-            }
-        }
-        names.sort();
-        names.dedup();
-        Ok(names)
-    }
-
     fn judge(&self, fixed: &[String], with_others: bool) -> Result<Vec<Judged>> {
         let mut all = Vec::new();
         for (system, record, map) in &self.maps {
@@ -157,8 +144,13 @@ impl Corpus {
             if with_others {
                 predictor = predictor.with_gaussian(&training);
             }
-            let mut judged =
-                Judged { map: map.clone(), errors: BTreeMap::new(), repeated: Vec::new() };
+            let parameters = predictor.models()[0].parameters();
+            let mut judged = Judged {
+                map: map.clone(),
+                parameters: parameters.keys().map(|name| parameter_kind(name).to_owned()).collect(),
+                errors: BTreeMap::new(),
+                repeated: Vec::new(),
+            };
             for truth in truths {
                 if predictor.refuses(&truth.work).is_some() || !predictor.is_in_range(&truth.work) {
                     continue;
@@ -220,8 +212,8 @@ fn truths(text: &str, system: &str, is_held_out: bool) -> Result<Vec<Truth>> {
     Ok(truths)
 }
 
-/// Which third is never looked at while a law is tuned: by the upper half of the 64-bit FNV-1a hash
-/// of the workload's place.
+/// Whether a workload is in the third that is set aside while a law is tuned: the upper half of the
+/// 64-bit FNV-1a hash of its place is divisible by three.
 fn is_third(place: &str) -> bool {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     (place.bytes().fold(0xcbf2_9ce4_8422_2325, mix) >> 32).is_multiple_of(3)
@@ -237,8 +229,7 @@ fn show(judged: &[Judged]) {
             show_line(&one.map, law, errors, &one.repeated);
         }
     }
-    let laws: Vec<&String> = judged.iter().flat_map(|one| one.errors.keys()).collect();
-    let laws: std::collections::BTreeSet<&String> = laws.into_iter().collect();
+    let laws: BTreeSet<&String> = judged.iter().flat_map(|one| one.errors.keys()).collect();
     let repeated: Vec<f64> = judged.iter().flat_map(|one| one.repeated.clone()).collect();
     for law in laws {
         let of_law = judged.iter().filter_map(|one| one.errors.get(law));
@@ -273,7 +264,8 @@ fn show_line(map: &str, law: &str, errors: &[Judgement], repeated: &[f64]) {
     );
 }
 
-/// What fixing a parameter changes, over all maps and on the map where it matters most.
+/// Prints by how much the mean |ln error| grows if a parameter is fixed, over all maps and on the map
+/// where it matters most.
 fn show_change(name: &str, before: &[Judged], after: &[Judged]) {
     let changes = |one: &Judged, other: &Judged| -> Vec<f64> {
         let pairs = one.errors["blend"].iter().zip(&other.errors["blend"]);

@@ -68,8 +68,8 @@ pub struct Landscape {
     pub log: Vec<String>,
 }
 
-/// What models are fitted from, before a record is closed. Which borders are the processor's is for
-/// words and for caches of other sizes: no prediction of the system as it is depends on it.
+/// What models are fitted from, before a record is closed. Which borders are the processor's is
+/// told from a closed record only: until then the law has them for caches of the storage.
 pub(crate) fn training(
     points: &[Point],
     landscape: &Landscape,

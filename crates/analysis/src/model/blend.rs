@@ -33,15 +33,16 @@ const VALUES_MIN: usize = 2;
 /// Residuals beyond this many standard deviations count linearly: where the law misses much that is
 /// only samples far out.
 const HUBER: f64 = 2.0;
-/// What the law is supposed to miss by before it is fitted, standard deviation of a logarithm, and
-/// the least and the most that it is taken to miss by then.
+/// Assumed error of the law before it is fitted, standard deviation of a logarithm, and the least and
+/// the most that is assumed afterwards.
 const MISFIT_START: f64 = 0.08;
 const MISFIT_MIN: f64 = 0.01;
 const MISFIT_MAX: f64 = 0.3;
 /// Neighbouring samples are missed in the same direction: 36 of them say no more of the law's
 /// parameters than one that is missed by chance. The root of 36, on what the law misses by.
 const MISSED_ALIKE: f64 = 6.0;
-/// What the law is supposed to miss samples with requests in flight or fdatasyncs by.
+/// Assumed error of the law for samples with requests in flight or fdatasyncs, standard deviation of
+/// a logarithm.
 const EXTRAS_MISFIT: f64 = 0.1;
 /// Steps of the search from each start, from the best end of these, and when a few samples are
 /// left out.
@@ -62,7 +63,7 @@ pub struct Blend {
     priors: Vec<Prior>,
     fit: Fit,
     law: Law,
-    /// What the law misses samples by, as the fit counts it.
+    /// Error of the law that the fit assumes, standard deviation of a logarithm.
     counted: f64,
     correction: Option<Correction>,
 }
@@ -158,7 +159,7 @@ impl Blend {
         Self { fit, law, correction, ..self.clone() }
     }
 
-    /// What the model says of every sample when it is left out of the fit, with others.
+    /// The prediction for every sample by a fit without it and the others of its fold.
     fn held_out(&self, samples: &[&Sample]) -> Vec<HeldOut> {
         let folds: [usize; FOLDS] = std::array::from_fn(|fold| fold);
         let models = side_by_side(&folds, |fold| {

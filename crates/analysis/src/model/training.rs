@@ -83,9 +83,9 @@ impl Training {
         }
     }
 
-    /// Whether a parameter is fixed; one of a cache has the cache's number at its end.
+    /// Whether a parameter is fixed, by its own name or by that of its kind.
     pub(crate) fn is_fixed(&self, name: &str) -> bool {
-        let kind = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
+        let kind = parameter_kind(name);
         self.fixed.iter().any(|fixed| fixed == name || fixed == kind)
     }
 
@@ -102,6 +102,11 @@ impl Training {
     pub(crate) fn all(&self) -> Vec<&Sample> {
         self.samples.iter().chain(&self.extras).collect()
     }
+}
+
+/// The name of a parameter without the number of a cache at its end.
+pub fn parameter_kind(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_')
 }
 
 /// What a machine is expected to drift by before anything was seen, standard deviation of a

@@ -12,7 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::arrivals::Queue;
 use super::files::{Files, histogram, stretch_s};
 use super::law::{Law, Share};
-use super::noise::{NoiseStream, lognormal};
+use super::noise::{NoiseStream, lognormal, visit_seed};
 use super::spec::SimSpec;
 use super::trouble::Troubled;
 use crate::error::{Error, Result};
@@ -260,8 +260,7 @@ impl Rig for LawRig {
     }
 
     fn start(&mut self, work: &Workload, seed: u64) -> Result<()> {
-        // An odd factor keeps visits with small neighbouring seeds apart.
-        let visit_seed = self.seed ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let visit_seed = visit_seed(self.seed, seed);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(visit_seed);
         self.troubled.begin(&self.spec.trouble, &mut rng);
         let law = self.law(work);

@@ -29,7 +29,7 @@ use self::pages::PAGE;
 use self::run::{Run, Seen, Setting};
 use self::spec::Machine;
 use super::files::{Files, stretch_s};
-use super::noise::NoiseStream;
+use super::noise::{NoiseStream, visit_seed};
 use super::spec::{Noise, SimSpec};
 use crate::error::{Error, Result};
 use crate::rig::{Finished, Prepared, Rig, Window};
@@ -143,8 +143,7 @@ impl Rig for MachineRig {
     }
 
     fn start(&mut self, work: &Workload, seed: u64) -> Result<()> {
-        // An odd factor keeps visits with small neighbouring seeds apart.
-        let visit_seed = self.seed ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let visit_seed = visit_seed(self.seed, seed);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(visit_seed);
         let noise = NoiseStream::new(self.noise, &mut rng);
         let mut storage_rng = rng.clone();

@@ -128,3 +128,9 @@ pub(super) fn lognormal(cv: f64, rng: &mut Xoshiro256PlusPlus) -> f64 {
     let normal: f64 = StandardNormal.sample(rng);
     (variance.sqrt() * normal - variance / 2.0).exp()
 }
+
+/// Seed of a visit to a device that was seeded itself. An odd factor keeps visits with small
+/// neighbouring seeds apart.
+pub(super) fn visit_seed(device: u64, visit: u64) -> u64 {
+    device ^ visit.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}

@@ -11,7 +11,7 @@ const NOTHING_BYTES: f64 = 4096.0;
 /// Two sizes closer than this factor are one cache.
 const SAME_CACHE: f64 = 1.4;
 /// Data must exceed a cache by this factor for the samples to say something about what is beyond.
-const CLEAR: f64 = 1.3;
+pub(super) const CLEAR: f64 = 1.3;
 
 /// The caches that a law has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,8 +31,8 @@ pub(super) struct Caches {
     pub(super) read: Vec<f64>,
     /// Amounts of data that can be overwritten before storage is waited for.
     pub(super) write: Vec<f64>,
-    /// Which of the latter are the page cache itself, where room has to be made for new pages: it is
-    /// changed with the cache for reads.
+    /// For each of the latter, whether it is the page cache itself, where room has to be made for new
+    /// pages: it is changed with the cache for reads.
     pub(super) is_room: Vec<bool>,
     /// How many of either are none: direct requests have one that holds nothing.
     pub(super) none: usize,

@@ -23,7 +23,7 @@ const AMPLITUDES: [f64; PARTS] = [0.08, 0.14, 0.14, 0.22];
 /// How far apart two workloads are that are off independently: logarithms of request size and of
 /// processes, shares of reads and of sequential requests, logarithm of depth, 1/`fsync_every`.
 const LENGTHS: [f64; FEATURES] = [2.7, 1.6, 1.0, 1.0, 6.0, 2.0];
-/// The same for the logarithm of the data touched, of each part.
+/// How far apart data touched must be for each part to be off independently, as logarithms.
 const UNIQUE_LENGTHS: [f64; PARTS] = [1.6, 1.6, 1.0, 0.6];
 /// Standard deviation between two visits, of the logarithm of each part's time; multiplied likewise.
 const NOISE: [f64; PARTS] = [0.04, 0.04, 0.05, 0.1];
@@ -95,13 +95,13 @@ pub(super) struct Correction {
     process: GaussianProcess,
 }
 
-/// What the corrections are computed from.
+/// Places, errors and noise that the corrections are computed from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Learnt {
     /// Factors on all amplitudes and on all noise.
     multipliers: [f64; 2],
     places: Vec<Place>,
-    /// What the law missed the samples by, and the variances of that.
+    /// Measured over the law's throughput, as a logarithm, and the variance of it, for each sample.
     missed: Vec<f64>,
     noise: Vec<f64>,
     /// How many times as large the caches for reads and for writes are supposed to be.
@@ -122,8 +122,11 @@ impl TryFrom<Learnt> for Correction {
         if places.len() != missed.len() || places.len() != noise.len() {
             return Err("a sample lacks what was learnt from it");
         }
-        let process =
-            GaussianProcess::fit(&(multipliers[0].powi(2) * kernel(places)), noise, missed);
+        let process = GaussianProcess::fit(
+            &(multipliers[0].powi(2) * kernel(&places.iter().collect::<Vec<&Place>>())),
+            noise,
+            missed,
+        );
         Ok(Self { learnt, process: process.ok_or("nothing fits the samples")? })
     }
 }
@@ -132,25 +135,18 @@ impl Correction {
     /// Learns from what the law misses the samples by, with multipliers of amplitudes and noise that
     /// are given, or else found.
     pub(super) fn learn(law: &Law, samples: &[&Sample], known: Option<[f64; 2]>) -> Option<Self> {
-        let place = |sample: &&Sample| Place::new(law, &sample.workload, [1.0; 2]);
-        let missed = |sample: &&Sample| sample.ln_throughput - law.ln_throughput(&sample.workload);
+        let places: Vec<Place> =
+            samples.iter().map(|sample| Place::new(law, &sample.workload, [1.0; 2])).collect();
+        let data = Data::new(law, samples, &places, 1);
         let multipliers = known.unwrap_or_else(|| {
             // Of many samples some are enough: the time goes with the cube of their number.
             let stride = samples.len().div_ceil(CHOSEN_BY_MAX).max(1);
-            let some: Vec<&Sample> = samples.iter().step_by(stride).copied().collect();
-            let data = Data {
-                kernel: kernel(&some.iter().map(place).collect::<Vec<Place>>()),
-                noise: noise_of(&some, place),
-                missed: some.iter().map(missed).collect(),
-            };
-            data.likeliest()
+            if stride == 1 {
+                data.likeliest()
+            } else {
+                Data::new(law, samples, &places, stride).likeliest()
+            }
         });
-        let places: Vec<Place> = samples.iter().map(place).collect();
-        let data = Data {
-            kernel: kernel(&places),
-            noise: noise_of(samples, place),
-            missed: samples.iter().map(missed).collect(),
-        };
         let noise = data.tamed(multipliers)?;
         let missed = data.missed;
         Self::try_from(Learnt { multipliers, places, missed, noise, cache_factors: [1.0; 2] }).ok()
@@ -161,7 +157,7 @@ impl Correction {
         Self::learn(law, samples, Some(self.learnt.multipliers))
     }
 
-    /// What holds where the caches for reads and for writes are so many times as large.
+    /// The corrections where the caches for reads and for writes are so many times as large.
     pub(super) fn with_caches(&self, factors: [f64; 2]) -> Self {
         let mut changed = self.clone();
         for (known, by) in changed.learnt.cache_factors.iter_mut().zip(factors) {
@@ -170,7 +166,7 @@ impl Correction {
         changed
     }
 
-    /// What to add to the law's logarithm, and the variance of that.
+    /// The correction to the law's logarithm, and its variance.
     pub(super) fn at(&self, law: &Law, work: &Workload) -> (f64, f64) {
         let Learnt { multipliers, places, cache_factors, .. } = &self.learnt;
         let here = Place::new(law, work, *cache_factors);
@@ -193,6 +189,19 @@ struct Data {
 }
 
 impl Data {
+    /// Every sample that is `stride` places after the one before.
+    fn new(law: &Law, samples: &[&Sample], places: &[Place], stride: usize) -> Self {
+        let chosen = || samples.iter().zip(places).step_by(stride);
+        let kept: Vec<&Place> = chosen().map(|(_, place)| place).collect();
+        Self {
+            kernel: kernel(&kept),
+            noise: chosen()
+                .map(|(sample, place)| place.noise() / f64::from(sample.visits.max(1)))
+                .collect(),
+            missed: chosen().map(|(sample, _)| super::missed(sample, law)).collect(),
+        }
+    }
+
     fn process(&self, amplitude: f64, noise: &[f64]) -> Option<GaussianProcess> {
         GaussianProcess::fit(&(amplitude.powi(2) * &self.kernel), noise, &self.missed)
     }
@@ -228,12 +237,8 @@ impl Data {
     }
 }
 
-fn kernel(places: &[Place]) -> DMatrix<f64> {
+fn kernel(places: &[&Place]) -> DMatrix<f64> {
     DMatrix::from_fn(places.len(), places.len(), |row, column| {
-        places[row.max(column)].covariance(&places[row.min(column)])
+        places[row.max(column)].covariance(places[row.min(column)])
     })
-}
-
-fn noise_of(samples: &[&Sample], place: impl Fn(&&Sample) -> Place) -> Vec<f64> {
-    samples.iter().map(|sample| place(sample).noise() / f64::from(sample.visits.max(1))).collect()
 }

@@ -1,12 +1,12 @@
 //! The parameters of the law, each in one place: name, unit, where it is expected before any sample
-//! is looked at and how far it may be off, and why it is there. What each brings on real systems
-//! stands in `docs/experiments.md`, measured with `--fix` of the example `laws`.
+//! is looked at and how far it may be off, and why it is there. What each brings on simulated devices
+//! stands in `docs/experiments.md`, measured with `--each` of the example `laws`.
 
 use ioscape_model::{Access, Workload};
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::median;
 
-use super::caches::{Caches, Shape};
+use super::caches::{CLEAR, Caches, Shape};
 use crate::model::{Sample, Training};
 
 /// A parameter that every system has, by its place in [`TABLE`].
@@ -212,8 +212,6 @@ pub(super) const BEYOND_SEEN: f64 = 3.0;
 const OUT_OF_REACH: f64 = 1e3;
 /// Reads or writes count as such from this share on.
 const MOSTLY: f64 = 0.9;
-/// Data must exceed a cache by this factor before requests surely reach what is beyond.
-const CLEAR: f64 = 1.3;
 
 /// Where the parameters are expected, on their scales, in the order of [`all`].
 pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
@@ -266,22 +264,16 @@ impl Seen<'_> {
         let processors = if host.cpus > 0 { f64::from(host.cpus) } else { 2.0 };
         let limit =
             |most: f64| if most > 0.0 { BEYOND_SEEN * most } else { OUT_OF_REACH * highest };
-        let most = |of: &dyn Fn([f64; 2], f64) -> f64| {
-            let of = |sample: &Sample| {
-                of(
-                    self.beyond(&sample.workload),
-                    sample.ln_throughput.exp() / sample.workload.size_mean as f64,
-                ) * sample.workload.size_mean as f64
-            };
-            self.samples().map(of).fold(0.0, f64::max)
-        };
-        let requests = self.samples().map(|sample| {
+        // Requests per second, bytes read and bytes written per second that surely got to storage.
+        let mut most = [0.0_f64; 3];
+        for sample in self.samples() {
+            let bytes_per_s = sample.ln_throughput.exp();
             let [read, written] = self.beyond(&sample.workload);
-            (read + written) * sample.ln_throughput.exp() / sample.workload.size_mean as f64
-        });
-        let requests = requests.fold(0.0, f64::max);
-        let [read, written] =
-            [0, 1].map(|direction: usize| most(&|beyond, per_s| beyond[direction] * per_s));
+            let requests = (read + written) * bytes_per_s / sample.workload.size_mean as f64;
+            let here = [requests, read * bytes_per_s, written * bytes_per_s];
+            most = std::array::from_fn(|index| most[index].max(here[index]));
+        }
+        let [requests, read, written] = most;
         let synced = self.samples().filter(|sample| sample.workload.fsync_every > 0);
         let synced_s = synced.map(|sample| {
             let writes = (1.0 - sample.workload.read_frac).max(0.1);
