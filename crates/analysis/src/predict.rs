@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
+use ioscape_model::units::three_digits;
 use ioscape_model::{
-    Access, Code, Figure, ModelLine, Prediction, Range, Ranges, Region, Severity, Warning, Workload,
+    Access, Arrivals, Code, Figure, ModelLine, PredictedTime, Prediction, Range, Ranges, Region,
+    Severity, Warning, Workload,
 };
 use ioscape_stats::NORMAL_90;
 use serde::{Deserialize, Serialize};
@@ -18,11 +20,14 @@ use crate::model::product::Product;
 use crate::model::{Guess, Model, Training};
 
 mod calibration;
+mod open_loop;
+mod percentiles;
 mod reach;
 #[cfg(test)]
 mod tests;
 
 use calibration::Calibration;
+use percentiles::Percentiles;
 use reach::Reach;
 
 /// A workload may lie outside the measured box by this factor and still be in range.
@@ -68,6 +73,7 @@ pub struct Predictor {
     #[serde(skip)]
     others: Vec<Arc<dyn Model>>,
     calibration: Calibration,
+    percentiles: Option<Percentiles>,
     measured: Ranges,
     reach: Reach,
     regions: Vec<Region>,
@@ -79,11 +85,12 @@ impl Predictor {
     /// # Errors
     /// Where there are too few samples.
     pub fn fit(mut training: Training) -> Result<Self, FitError> {
-        // Which of a run's maps they are of does not matter, and a run does not know it yet.
+        // A run has not numbered its regions when it fits; a record has. Both are to fit alike.
         training.regions.iter_mut().for_each(|region| region.revision = 0);
         let found = training.samples.len();
         let (blend, held_out) = Blend::fit(&training).ok_or(FitError::TooFewSamples { found })?;
         let calibration = Calibration::of(&blend, &training, &held_out);
+        let percentiles = Percentiles::learn(&blend, &training.all());
         let mut others: Vec<Arc<dyn Model>> = Vec::new();
         if let Some(orthogonal) = Orthogonal::fit(&training) {
             others.push(Arc::new(orthogonal));
@@ -91,7 +98,7 @@ impl Predictor {
         let product = Product::fit(&training);
         let (measured, reach) = (measured(&training), Reach::from_training(&training));
         let regions = training.regions;
-        Ok(Self { blend, product, others, calibration, measured, reach, regions })
+        Ok(Self { blend, product, others, calibration, percentiles, measured, reach, regions })
     }
 
     /// Adds a plain Gaussian process, fitted to the samples alone, to be held against.
@@ -116,24 +123,24 @@ impl Predictor {
         self.blend.guess(work)
     }
 
-    /// Throughput of one new measurement of a few seconds, with its 90 % interval.
+    /// Throughput and response time of one new measurement of a few seconds, with their 90 %
+    /// intervals. Where requests come at a rate of their own, the latency from when they were due.
     pub fn predict(&self, name: &str, work: &Workload) -> Prediction {
-        let guess = self.guess(work);
-        let (outside, warnings) = self.outside(work);
-        let half_width =
-            self.calibration.half_width(&guess, self.blend.noise(work)) + WIDER_OUTSIDE * outside;
-        let value = guess.ln_throughput.exp();
-        let throughput =
-            Figure { value, low: value * (-half_width).exp(), high: value * half_width.exp() };
-        // Little's law: requests in flight over requests per second.
-        let in_flight_bytes = work.size_mean as f64 * in_flight(work);
-        let response_time_s = Figure {
-            value: in_flight_bytes / throughput.value,
-            low: in_flight_bytes / throughput.high,
-            high: in_flight_bytes / throughput.low,
-        };
-        let product = self.product.as_ref().and_then(|product| product.predict(work));
-        let product = product.unwrap_or(guess);
+        let closed = Workload { rate: 0.0, arrivals: Arrivals::default(), ..work.clone() };
+        let (mut throughput, mut response_time_s) = self.closed_loop(&closed);
+        let (_, mut warnings) = self.outside(&closed);
+        if work.rate > 0.0 {
+            let open = self.open_loop(work);
+            let asked = work.rate * work.size_mean as f64;
+            if work.rate > open.most_per_s {
+                warnings.push(too_fast(open.most_per_s));
+            } else {
+                throughput = Figure { value: asked, low: asked.min(throughput.low), high: asked };
+            }
+            response_time_s = open.latency_s;
+        }
+        let product = self.product.as_ref().and_then(|product| product.predict(&closed));
+        let product = product.unwrap_or_else(|| self.guess(&closed));
         Prediction {
             name: name.to_owned(),
             workload: work.clone(),
@@ -141,20 +148,42 @@ impl Predictor {
             in_range: warnings.is_empty(),
             throughput_bytes_per_s: throughput,
             response_time_s,
+            highest_rate_per_s: None,
             product_throughput_bytes_per_s: product.ln_throughput.exp(),
             warnings,
         }
     }
 
+    /// Throughput and response time where each request is followed by the next.
+    fn closed_loop(&self, work: &Workload) -> (Figure, PredictedTime) {
+        let guess = self.guess(work);
+        let (outside, _) = self.outside(work);
+        let half_width =
+            self.calibration.half_width(&guess, self.blend.noise(work)) + WIDER_OUTSIDE * outside;
+        let value = guess.ln_throughput.exp();
+        let throughput =
+            Figure { value, low: value * (-half_width).exp(), high: value * half_width.exp() };
+        // Little's law: requests in flight over requests per second.
+        let in_flight_bytes = work.size_mean as f64 * in_flight(work);
+        let mean = Figure {
+            value: in_flight_bytes / throughput.value,
+            low: in_flight_bytes / throughput.high,
+            high: in_flight_bytes / throughput.low,
+        };
+        let alone = PredictedTime { mean, ..PredictedTime::default() };
+        let beside = |known: &Percentiles| known.beside(&self.blend, work, mean);
+        (throughput, self.percentiles.as_ref().map_or(alone, beside))
+    }
+
     /// How far one new measurement may be from the prediction: standard deviation of the logarithm,
     /// from the calibrated interval.
     pub fn prediction_sd(&self, work: &Workload) -> f64 {
-        let Figure { low, high, .. } = self.predict("", work).throughput_bytes_per_s;
+        let Figure { low, high, .. } = self.closed_loop(work).0;
         (high / low).ln() / (2.0 * NORMAL_90)
     }
 
-    /// Half of the 90 % interval, as a logarithm, but for what another hour and another state of the
-    /// cache add: what more visits could still lower.
+    /// Half of the 90 % interval for another measurement within this run, as a logarithm: without drift
+    /// and the page cache's state, which more visits cannot lower.
     pub fn half_width_here(&self, work: &Workload) -> f64 {
         self.calibration.half_width_here(&self.guess(work), self.blend.noise(work))
     }
@@ -190,7 +219,7 @@ impl Predictor {
         let other_access = (work.access != self.access()).then_some("access");
         for key in work.unpredicted_keys().chain(other_access) {
             outside += 1.0;
-            warnings.push(out_of_range(format!("the record holds no other {key} than the usual")));
+            warnings.push(out_of_range(format!("this record was measured with one {key} only")));
         }
         for (key, far) in self.beyond_coverage(work) {
             outside += far;
@@ -303,6 +332,16 @@ fn measured(training: &Training) -> Ranges {
     let touched = training.samples.iter().map(|sample| sample.workload.unique_bytes);
     let max = touched.max().unwrap_or(0).max(unique_bytes.min);
     Ranges { unique_bytes: Range { max, ..unique_bytes }, ..training.ranges }
+}
+
+fn too_fast(most_per_s: f64) -> Warning {
+    let most = three_digits(most_per_s);
+    let text = format!(
+        "no more than {most} requests per second are done: at the rate asked for they wait ever \
+         longer, and the latency shown is that of the highest rate"
+    );
+    let remedy = "ask for a lower rate, or for more requests in flight by depth or process_num";
+    Warning::new(Code::OutOfRange, text, remedy).with_severity(Severity::Warning)
 }
 
 fn out_of_range(text: String) -> Warning {

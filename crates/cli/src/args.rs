@@ -238,6 +238,9 @@ pub(crate) struct PredictArgs {
     /// What if: caches of other sizes than were found, or of a multiple, as in `read_cache=512MiB,write_cache=2x`
     #[arg(long, value_name = "CACHE=SIZE", value_delimiter = ',')]
     pub(crate) set: Vec<String>,
+    /// The highest rate of requests at which 99 of 100 are done within this time of when they were due, as in 1ms
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
+    pub(crate) p99_max: Option<f64>,
     /// Print one JSON document on stdout and nothing else there
     #[arg(long)]
     pub(crate) json: bool,

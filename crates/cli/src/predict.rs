@@ -44,7 +44,7 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
     }
     let document = Predictions {
         model: predictor.models().first().map_or("blend", |model| model.name()).to_owned(),
-        predictions: answers(&predictor, &asked),
+        predictions: answers(&predictor, &asked, args.p99_max),
         warnings: ioscape_report::bearing_doubts(&record),
     };
     let json = serde_json::to_string_pretty(&document)?;
@@ -67,8 +67,12 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn answers(predictor: &Predictor, asked: &[Asked]) -> Vec<Prediction> {
-    asked.iter().map(|Asked { name, work, .. }| predictor.predict(name, work)).collect()
+fn answers(predictor: &Predictor, asked: &[Asked], p99_max_s: Option<f64>) -> Vec<Prediction> {
+    let answer = |Asked { name, work, .. }: &Asked| match p99_max_s {
+        Some(p99_max_s) => predictor.predict_within(name, work, p99_max_s),
+        None => predictor.predict(name, work),
+    };
+    asked.iter().map(answer).collect()
 }
 
 /// A cache that `--set` can change.

@@ -22,6 +22,23 @@ pub struct Figure {
     pub high: f64,
 }
 
+/// A predicted response time: its mean, and percentiles where the record knows any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PredictedTime {
+    /// Arithmetic mean.
+    #[serde(flatten)]
+    pub mean: Figure,
+    /// Median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50: Option<Figure>,
+    /// 99th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99: Option<Figure>,
+    /// 99.9th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p999: Option<Figure>,
+}
+
 /// What a workload that was not measured would get.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prediction {
@@ -35,8 +52,12 @@ pub struct Prediction {
     pub in_range: bool,
     /// Absorbed throughput of one new measurement of a few seconds.
     pub throughput_bytes_per_s: Figure,
-    /// Mean response time per request, closed loop.
-    pub response_time_s: Figure,
+    /// Response time per request, closed loop.
+    pub response_time_s: PredictedTime,
+    /// The highest rate that keeps the 99th percentile asked for, requests per second; only where
+    /// one was asked for and some rate keeps it. The other figures are those at this rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub highest_rate_per_s: Option<Figure>,
     /// What the product of single-parameter curves says (Chen and Patterson 1994, section 9).
     #[serde(serialize_with = "finite")]
     pub product_throughput_bytes_per_s: f64,

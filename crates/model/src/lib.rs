@@ -35,8 +35,9 @@ pub mod workload;
 
 pub use answer::{
     CacheComparison, Comparison, Comparisons, Errors, Figure, NotCompared, Overall, OverallRatio,
-    Prediction, Predictions, PriceComparison, PricePerformance, RecordWarnings, RegionComparison,
-    RegionLevel, Repeatability, SystemComparison, Validation, ValidationPoint, Verdict, Worth,
+    PredictedTime, Prediction, Predictions, PriceComparison, PricePerformance, RecordWarnings,
+    RegionComparison, RegionLevel, Repeatability, SystemComparison, Validation, ValidationPoint,
+    Verdict, Worth,
 };
 pub use host::{Host, Target, TargetKind};
 pub use line::{

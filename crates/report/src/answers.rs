@@ -25,7 +25,7 @@ impl<'a> Answers<'a> {
 
     /// Mean response time with its 90 % interval, seconds.
     pub(crate) fn response_s(&self, work: &Workload) -> Option<Interval> {
-        self.ask(work).map(|prediction| interval(&prediction.response_time_s))
+        self.ask(work).map(|prediction| interval(&prediction.response_time_s.mean))
     }
 
     fn ask(&self, work: &Workload) -> Option<Prediction> {

@@ -43,6 +43,12 @@ impl GaussianProcess {
         weights.iter().all(|w| w.is_finite()).then_some(Self { root, weights, observed })
     }
 
+    /// The inverse of the kernel matrix with its noise, times the observations: their sum, each times
+    /// the covariance of its observation with another place, is the mean there.
+    pub fn weights(&self) -> &[f64] {
+        self.weights.as_slice()
+    }
+
     /// How likely the observations were, as a natural logarithm: what hyperparameters are chosen
     /// by.
     pub fn ln_marginal_likelihood(&self) -> f64 {

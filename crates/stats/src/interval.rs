@@ -1,6 +1,6 @@
 //! A mean with its standard error, and the interval that follows from them by Student's t.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// More degrees of freedom than this make no difference, but the search for a quantile may not end.
 pub(crate) const DEGREES_OF_FREEDOM_MAX: f64 = 1e4;
@@ -44,6 +44,12 @@ pub fn t_two_sided(confidence: f64, degrees_of_freedom: f64) -> f64 {
     let student = StudentsT::new(0.0, 1.0, degrees_of_freedom.min(DEGREES_OF_FREEDOM_MAX))
         .expect("a scale of 1 and checked degrees of freedom");
     student.inverse_cdf(0.5 + confidence / 2.0)
+}
+
+/// The value that a standard normal variable is below with this probability.
+pub fn normal_quantile(probability: f64) -> f64 {
+    assert!((0.0..=1.0).contains(&probability), "a probability lies between 0 and 1");
+    Normal::standard().inverse_cdf(probability)
 }
 
 #[cfg(test)]

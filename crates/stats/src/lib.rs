@@ -17,7 +17,7 @@ pub mod segment;
 pub mod series;
 pub mod steady;
 
-pub use interval::{Mean, t_two_sided};
+pub use interval::{Mean, normal_quantile, t_two_sided};
 pub use pool::{Spread, Visit};
 pub use quantile::{NORMAL_90, conformal_quantile, median, quantile, robust_sd};
 pub use series::Piece;

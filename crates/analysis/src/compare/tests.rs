@@ -61,6 +61,7 @@ fn sample(work: Workload, ln_throughput: f64) -> Sample {
         sd: VISIT_SD,
         visits: 1,
         classes: Classes::default(),
+        ln_tail: None,
         hit_fraction: None,
     }
 }

@@ -23,6 +23,7 @@ pub(super) fn training(
             sd: noise.max(0.01),
             visits: 1,
             classes: Classes::default(),
+            ln_tail: None,
             hit_fraction: None,
         }
     };

@@ -1,8 +1,8 @@
 //! What models are fitted from.
 
 use ioscape_model::{
-    Border, ClassTotals, Classes, Estimate, Hints, Host, Point, Ranges, Record, Region, Role,
-    Workload,
+    Border, ClassTotals, Classes, Estimate, Hints, Host, Point, Ranges, Record, Region,
+    ResponseTime, Role, Workload,
 };
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::{median, robust_sd};
@@ -10,6 +10,8 @@ use ioscape_stats::{median, robust_sd};
 use crate::estimate;
 use crate::finding::Evidence;
 
+/// Percentiles that are predicted beside a mean: p50, p99 and p99.9.
+pub const TAIL: usize = 3;
 /// Half of a 95 % interval over the standard error behind it.
 const SIGMAS_OF_95: f64 = 1.96;
 /// No measurement is better than this, whatever its interval says.
@@ -30,6 +32,9 @@ pub struct Sample {
     pub visits: u32,
     /// Requests by class, all visits together.
     pub classes: Classes,
+    /// Percentiles of the response time over its mean, as logarithms: p50, p99, p99.9. `None` where
+    /// whoever measured did not keep them.
+    pub ln_tail: Option<[f64; TAIL]>,
     /// Share of the requested pages found resident, where known.
     pub hit_fraction: Option<f64>,
 }
@@ -164,8 +169,15 @@ fn sample(estimate: &Estimate, points: &[Point]) -> Sample {
         sd: (half_width / SIGMAS_OF_95).max(SD_MIN),
         visits: estimate.visits,
         classes: visits().fold(first, |sum, point| plus(&sum, &point.classes)),
+        ln_tail: ln_tail(&estimate.response_time_s),
         hit_fraction: estimate.hit_fraction,
     }
+}
+
+/// Percentiles over the mean; a record made from another program's output may lack them.
+fn ln_tail(times: &ResponseTime) -> Option<[f64; TAIL]> {
+    let tail = [times.p50, times.p99, times.p999].map(|time| (time / times.mean).ln());
+    tail.iter().all(|ln| ln.is_finite()).then_some(tail)
 }
 
 fn plus(one: &Classes, other: &Classes) -> Classes {

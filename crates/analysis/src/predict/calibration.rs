@@ -1,9 +1,10 @@
-//! Intervals that hold what they promise: normalised cross-conformal prediction (Barber et al.
-//! 2021) on workloads that were left out of the fit.
+//! Calibrated intervals: normalised cross-conformal prediction (Barber et al. 2021) on workloads that
+//! were left out of the fit.
 //!
-//! Errors are held against the model's own variance and one that all of them share. Where the model
-//! thinks itself sure it is hardly better than elsewhere: a factor on its own doubt alone, large
-//! enough there, made all other intervals too wide (`docs/experiments.md`).
+//! An error is measured in units of the root of the model's own variance and one common to all
+//! workloads. The model's own doubt hardly tells good predictions from bad ones: a factor on it alone
+//! had to be so large (3.5 to 7.1) that most intervals became too wide (`docs/experiments.md`).
+//! `half = hypot(factor √(own + noise + shared), 1.645 elsewhere)`, no less than [`HALF_WIDTH_MIN`].
 
 use ioscape_stats::{NORMAL_90, conformal_quantile, median, robust_sd};
 use serde::{Deserialize, Serialize};
@@ -16,22 +17,25 @@ const CONFIDENCE: f64 = 0.9;
 /// What the page cache's state adds to another measurement, standard deviation of a logarithm: in
 /// which pieces the data is held depends on all that ran before (`docs/method.md`, section 2).
 const STATE_SD: f64 = 0.08;
-/// Samples on graphs have neighbours on the same graph when they are left out, so they are missed
-/// by less than any other workload is. Without a single workload off the graphs intervals are wider
-/// by `1 + OFF_GRAPH`, with `OFF_GRAPH_HALVED` of them by half of that. Twelve simulated devices
-/// drawn by seed held 76 % (two minutes), 82 % (three) and 96 % (ten), `--method paper` 75 %.
+/// Samples on a graph keep their neighbours on that graph when they are left out, so they are missed by
+/// less than any other workload is. Half-widths are multiplied by `1 + OFF_GRAPH/(1 + n/OFF_GRAPH_HALVED)`
+/// with `n` workloads off the graphs. On twelve simulated devices drawn by seed intervals of maps of
+/// two, three and ten minutes held 76, 82 and 96 % without it, and 82, 86 and 97 % with it.
 const OFF_GRAPH: f64 = 0.8;
 const OFF_GRAPH_HALVED: f64 = 6.0;
 /// Intervals are never narrower than this half-width, as a logarithm.
 const HALF_WIDTH_MIN: f64 = 0.02;
 
-/// How far errors went beyond what the model knew of.
+/// How intervals follow from the model's variance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Calibration {
+    /// Half-widths over the root of own and shared variance.
     factor: f64,
+    /// Variance that errors share beyond what the model knew of.
     shared_variance: f64,
+    /// Median of |ln(measured/predicted)| of samples that were left out.
     error_median: f64,
-    /// What another hour and another state of the cache add: standard deviation of a logarithm.
+    /// Drift and another state of the page cache add this: standard deviation of a logarithm.
     elsewhere_sd: f64,
 }
 
@@ -39,13 +43,14 @@ impl Calibration {
     /// From samples that were left out of the fit.
     pub(super) fn of(blend: &Blend, training: &Training, held_out: &[HeldOut]) -> Self {
         let samples = training.all();
-        let known = |held: &HeldOut| {
+        let own_variance = |held: &HeldOut| {
             let Sample { workload, visits, .. } = samples[held.index];
             held.guess.sd.powi(2) + blend.noise(workload) / f64::from((*visits).max(1))
         };
         let errors = || held_out.iter().map(|held| held.ln_error);
-        let shared_variance = shared_variance(errors(), held_out.iter().map(known));
-        let score = |held: &HeldOut| held.ln_error.abs() / (known(held) + shared_variance).sqrt();
+        let shared_variance = shared_variance(errors(), held_out.iter().map(own_variance));
+        let score =
+            |held: &HeldOut| held.ln_error.abs() / (own_variance(held) + shared_variance).sqrt();
         let mut scores: Vec<f64> = held_out.iter().map(score).collect();
         scores.sort_by(f64::total_cmp);
         let factor = conformal_quantile(&scores, CONFIDENCE);
@@ -58,7 +63,7 @@ impl Calibration {
         }
     }
 
-    /// Half-width of the intervals in standard deviations of what is not known, elsewhere apart.
+    /// Half-widths over the root of own and shared variance, before drift and cache state are added.
     pub(super) fn factor(&self) -> f64 {
         self.factor
     }
@@ -74,7 +79,7 @@ impl Calibration {
         self.half_width_here(guess, noise).hypot(elsewhere).max(HALF_WIDTH_MIN)
     }
 
-    /// The same for a measurement within the run itself.
+    /// Half of the width for another measurement within the run itself.
     pub(super) fn half_width_here(&self, guess: &Guess, noise: f64) -> f64 {
         self.factor * (guess.sd.powi(2) + noise + self.shared_variance).sqrt()
     }
@@ -85,14 +90,13 @@ fn off_graph(spread_out: usize) -> f64 {
     1.0 + OFF_GRAPH / (1.0 + spread_out as f64 / OFF_GRAPH_HALVED)
 }
 
-/// Variance that errors share beyond what the model knew of: theirs, but for a few far out, less
-/// what is known in the median.
+/// Robust variance of the errors less the median of the variances that the model knew of; at least 0.
 fn shared_variance(
     ln_errors: impl IntoIterator<Item = f64>,
-    known: impl IntoIterator<Item = f64>,
+    own: impl IntoIterator<Item = f64>,
 ) -> f64 {
     let all = robust_sd(ln_errors).unwrap_or(0.0).powi(2);
-    (all - median(known).unwrap_or(0.0)).max(0.0)
+    (all - median(own).unwrap_or(0.0)).max(0.0)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{Caches, Predictor};
 use crate::model::{Sample, Training, formula};
 
+mod percentiles;
 mod stored;
 
 /// A cache of 256 MiB before a disk; writes are absorbed until 64 MiB are dirty.
@@ -92,6 +93,7 @@ fn training(seed: u64, count: usize, noise: f64) -> Training {
                 sd: noise,
                 visits: 1,
                 classes: Classes::default(),
+                ln_tail: None,
                 hit_fraction: None,
             }
         })
@@ -435,8 +437,9 @@ fn response_time_is_littles_law() {
     let work = Workload { process_num: 4, ..Workload::default() };
     let prediction = predictor.predict("", &work);
     let expected = 4.0 * work.size_mean as f64 / prediction.throughput_bytes_per_s.value;
-    assert!((prediction.response_time_s.value / expected - 1.0).abs() < 1e-9);
+    assert!((prediction.response_time_s.mean.value / expected - 1.0).abs() < 1e-9);
     assert!(
-        prediction.response_time_s.low < expected && expected < prediction.response_time_s.high
+        prediction.response_time_s.mean.low < expected
+            && expected < prediction.response_time_s.mean.high
     );
 }

@@ -1,7 +1,7 @@
 //! Predictions for people: a table, what it rests on, what to doubt.
 
-use ioscape_model::units::{show_bytes, show_rate};
-use ioscape_model::{Figure, Interval, Prediction, Predictions, Record, Warning};
+use ioscape_model::units::{show_bytes, show_rate, show_seconds, three_digits};
+use ioscape_model::{Figure, Interval, PredictedTime, Prediction, Predictions, Record, Warning};
 
 use super::{Page, Paint, Style, WIDTH_MAX, WIDTH_MIN, clean};
 use crate::doubts::Doubt;
@@ -107,7 +107,7 @@ fn rows(page: &mut Page, prediction: &Prediction, with_product: bool) {
     let name = clean(&prediction.name);
     let figures = |name: &str| {
         let throughput = figures::rate(&interval(&prediction.throughput_bytes_per_s));
-        let response = figures::seconds(&interval(&prediction.response_time_s));
+        let response = figures::seconds(&interval(&prediction.response_time_s.mean));
         row(name, &throughput, &response, &product)
     };
     if name.chars().count() <= NAME_COLUMNS {
@@ -119,9 +119,32 @@ fn rows(page: &mut Page, prediction: &Prediction, with_product: bool) {
         }
         page.raw(figures(""));
     }
+    if let Some(percentiles) = percentiles(prediction) {
+        page.raw(percentiles);
+    }
     if !prediction.in_range {
         page.raw("  out of range".to_owned());
     }
+}
+
+/// Requests per second and percentiles of their response time, where they are known.
+fn percentiles(prediction: &Prediction) -> Option<String> {
+    let PredictedTime { p50, p99, p999, .. } = prediction.response_time_s;
+    let (lead, time) = if prediction.workload.rate > 0.0 {
+        let rate = prediction.highest_rate_per_s.as_ref();
+        let most = |rate: &Figure| {
+            let [low, high] = [rate.low, rate.high].map(three_digits);
+            format!(" at most ({low} to {high})")
+        };
+        (rate.map(most).unwrap_or_default(), "latency")
+    } else {
+        (String::new(), "response time")
+    };
+    let ops = prediction.throughput_bytes_per_s.value / prediction.workload.size_mean as f64;
+    let p99_s = figures::seconds(&interval(&p99?));
+    let [p50_s, p999_s] = [p50?, p999?].map(|figure| show_seconds(figure.value));
+    let ops = three_digits(ops);
+    Some(format!("  {ops} IOPS{lead}; {time} p50 {p50_s}, p99 {p99_s}, p99.9 {p999_s}"))
 }
 
 fn interval(figure: &Figure) -> Interval {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ioscape_model::{Dropped, Figure, Prediction, Record, Want, Workload};
+use ioscape_model::{Dropped, Figure, PredictedTime, Prediction, Record, Want, Workload};
 use ioscape_report::{Answers, ReportPage};
 
 use crate::browser::five_hundred;
@@ -23,7 +23,8 @@ fn predicted(work: &Workload) -> Prediction {
         region: String::new(),
         in_range: true,
         throughput_bytes_per_s: around(rate),
-        response_time_s: around(seconds),
+        response_time_s: PredictedTime { mean: around(seconds), ..PredictedTime::default() },
+        highest_rate_per_s: None,
         product_throughput_bytes_per_s: rate,
         warnings: vec![],
     }

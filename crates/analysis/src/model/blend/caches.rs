@@ -1,25 +1,26 @@
-//! Which caches the law has: the borders that were found, and where the kernel is known to hold
-//! writers up.
+//! Levels of the law: the caches whose borders were found, and the kernel's limit on dirty data.
 
 use ioscape_model::{Access, Curve};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Training;
 
-/// Direct requests find a page cached, which is to say nothing.
-const NOTHING_BYTES: f64 = 4096.0;
-/// Two sizes closer than this factor are one cache.
+/// Direct requests have no cache. The law needs a level whose misses they pay for: a cache of a page.
+const PSEUDO_CACHE_BYTES: f64 = 4096.0;
+/// Two sizes closer than this factor are one cache. A choice: borders are found to 10 %, limits known.
 const SAME_CACHE: f64 = 1.4;
-/// Data must exceed a cache by this factor for the samples to say something about what is beyond.
+/// Data must exceed a cache by this factor for samples to say something about what is beyond: a quarter
+/// of the requests miss it. A choice.
 pub(super) const CLEAR: f64 = 1.3;
 
-/// The caches that a law has.
+/// How many levels a law has, and where storage begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Shape {
     /// How many for reads and for writes.
     pub(super) caches: [usize; 2],
-    /// The first place, of those for reads and for writes, beyond which requests get to storage.
-    pub(super) asked_from: [usize; 2],
+    /// Index of the last cache before storage, for reads and for writes: what misses it counts as a
+    /// request to storage, against the limits. The time beyond nearer levels is storage time as well.
+    pub(super) last_before_storage: [usize; 2],
 }
 
 /// Sizes of the caches that the samples can tell something about, bytes, smallest first.
@@ -29,18 +30,19 @@ pub(super) struct Caches {
     pub(super) processor_bytes: Option<f64>,
     /// Caches that reads find data in.
     pub(super) read: Vec<f64>,
-    /// Amounts of data that can be overwritten before storage is waited for.
+    /// Amounts of dirty data from which on writers begin to wait.
     pub(super) write: Vec<f64>,
-    /// For each of the latter, whether it is the page cache itself, where room has to be made for new
-    /// pages: it is changed with the cache for reads.
-    pub(super) is_room: Vec<bool>,
-    /// How many of either are none: direct requests have one that holds nothing.
-    pub(super) none: usize,
+    /// For each of the latter, whether it is the page cache itself, where writes of new pages wait for
+    /// old ones to go: it changes with the cache for reads.
+    pub(super) is_page_cache: Vec<bool>,
+    /// Index of the first real cache: 1 with direct access, whose first is a pseudo-cache.
+    pub(super) first_real: usize,
 }
 
 impl Caches {
-    /// The borders found; for writes also where the kernel begins to hold writers up, and where
-    /// pages have to be made room for.
+    /// The borders found. Where one was found on writes, also the kernel's limit on dirty data and the
+    /// page cache, if data went clearly beyond them: without a border on writes, writes cost nothing
+    /// but copying as far as the map goes.
     pub(super) fn of_samples(training: &Training) -> Self {
         let is_processors = |place: &usize| training.processor_borders.contains(place);
         let borders = || training.borders.iter().enumerate();
@@ -56,43 +58,44 @@ impl Caches {
         let processor_bytes = processors.next().map(|(_, border)| border.unique_bytes.capacity);
         let (mut read, dirty) = (on(Curve::Read), on(Curve::Write));
         let mut write: Vec<(f64, bool)> = dirty.into_iter().map(|bytes| (bytes, false)).collect();
-        let none = usize::from(training.ranges.access == Access::Direct);
-        if none > 0 {
-            read.insert(0, NOTHING_BYTES);
-            write.insert(0, (NOTHING_BYTES, false));
+        let first_real = usize::from(training.ranges.access == Access::Direct);
+        if first_real > 0 {
+            read.insert(0, PSEUDO_CACHE_BYTES);
+            write.insert(0, (PSEUDO_CACHE_BYTES, false));
         } else if !write.is_empty() {
             let reach = training.samples.iter().map(|s| s.workload.unique_bytes as f64);
             let reach = reach.fold(0.0, f64::max);
             let limit = std::iter::once((training.host.dirty_limit_bytes as f64, false));
-            for (bytes, is_room) in limit.chain(read.iter().map(|bytes| (*bytes, true))) {
-                let is_apart = |known: &(f64, bool)| {
-                    !(1.0 / SAME_CACHE..SAME_CACHE).contains(&(bytes / known.0))
+            for (bytes, is_page_cache) in limit.chain(read.iter().map(|bytes| (*bytes, true))) {
+                let is_apart = |already: &(f64, bool)| {
+                    !(1.0 / SAME_CACHE..SAME_CACHE).contains(&(bytes / already.0))
                 };
                 if bytes > 0.0 && bytes * CLEAR < reach && write.iter().all(is_apart) {
-                    write.push((bytes, is_room));
+                    write.push((bytes, is_page_cache));
                 }
             }
             write.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        let (write, is_room) = write.into_iter().unzip();
-        Self { processor_bytes, read, write, is_room, none }
+        let (write, is_page_cache) = write.into_iter().unzip();
+        Self { processor_bytes, read, write, is_page_cache, first_real }
     }
 
     pub(super) fn shape(&self) -> Shape {
-        let absorbing = self.is_room.iter().rposition(|is_room| !is_room);
+        let absorbing = self.is_page_cache.iter().rposition(|is_page_cache| !is_page_cache);
         Shape {
             caches: [self.read.len(), self.write.len()],
-            asked_from: [self.read.len().saturating_sub(1), absorbing.unwrap_or(0)],
+            last_before_storage: [self.read.len().saturating_sub(1), absorbing.unwrap_or(0)],
         }
     }
 
-    /// The cache for reads that can be told to be another size: the largest.
+    /// Index of the read cache that [`super::Blend::with_caches`] changes: the largest.
     pub(super) fn main_read(&self) -> Option<usize> {
-        self.read.len().checked_sub(1).filter(|last| *last >= self.none)
+        self.read.len().checked_sub(1).filter(|last| *last >= self.first_real)
     }
 
-    /// The cache for writes that can be told to be another size: the first that is not the page cache.
+    /// Index of the write cache that [`super::Blend::with_caches`] changes: the first that is not the
+    /// page cache.
     pub(super) fn main_write(&self) -> Option<usize> {
-        (self.none..self.write.len()).find(|index| !self.is_room[*index])
+        (self.first_real..self.write.len()).find(|index| !self.is_page_cache[*index])
     }
 }

@@ -1,32 +1,38 @@
-//! The law of the blend: what a request takes in the mean, as a mixture of class times *in time*.
+//! The law of the blend: seconds per request, added up over kinds of request.
 //!
-//! A mean over requests is an expectation, so it is linear in the shares of reads, of sequential
-//! requests and of hits; a product of curves is not. With `s` the request size, `U` the data
-//! touched, `N` the processes, and parameters as in `parameters`:
+//! The mean time of a request is the sum over kinds of request (reads and writes, hits and misses) of
+//! share times time. A product of curves cannot say that. `s` is the mean request size, `U` the data
+//! touched, `N` the processes, `r` and `q` the shares of reads and of sequential requests; the
+//! parameters' symbols are those of the table in `parameters`, with `d` for the direction:
 //!
 //! ```text
-//! copy   = Σ_class P(class) (a + s/b · (1 + κ (1 − min(1, L/U*))))    processor, always paid
-//! reads  = r Σ_level P(level) ((1 − q σ (1 − ρ)) A + s/B)              beyond the read caches
-//! writes = (1 − r) Σ_level P(level) ((1 − q (1 − ρ)) A + s/B)          beyond the write caches
-//! W = copy + reads + ω writes                                          what a process waits for
-//! S = norm₈(reads/m_r + writes/m_w, limits)                            what storage spends
-//! Z = (softmax(W, S)² + (N² − 1) S²)^½                                 storage is waited for
-//! T = Z₁ norm₆(Z, N copy/P) / norm₆(Z₁, copy/P)                        the processors are shared
-//! X = N / T                                                            requests per second
+//! normₖ(x, y)   = (xᵏ + yᵏ)^(1/k)                            a soft maximum; k = 1 is the sum
+//! softmax(W, S) = W + W/10 · ln(1 + exp(10 (S − W)/W))       likewise, exactly W where S is much smaller
+//! hᵢ     = min(1, C_i₊₁/U) − min(1, C_i/U); the last 1 − min(1, C_n/U)
+//!                                                            share that misses cache i and hits the next
+//! copy   = Σ_d share_d (a_d + s/b_d · (1 + κ (1 − min(1, L/U*))))     processor, always paid
+//! reads  = r Σᵢ hᵢ ((1 − q⁷ (1 − ρ)) A + s/B)                storage, beyond the read caches
+//! writes = (1 − r) Σᵢ hᵢ ((1 − q (1 − ρ)) A + s/B)           storage, beyond the write caches
+//! limits = norm₈(requests/R, read/B_r + written/B_w)         of what gets to storage, per request
+//! W = copy + reads + ω writes                                a process waits for this
+//! S = norm₈(reads/m_r + writes/m_w, limits)                  storage is busy for this
+//! Z = (softmax(W, S)² + (N² − 1) S²)^½                       N processes queue for storage
+//! T = Z₁ norm₆(Z, N copy/P) / norm₆(Z₁, copy/P)              and share P processors; Z₁ is Z of N = 1
+//! X = N / T                                                  requests per second
 //! ```
 //!
-//! Uniform access to `U` bytes finds a cache of `C` bytes holding the right ones with probability
-//! `min(1, C/U)`, whatever the replacement policy. A sequential read (share `q`) is read ahead where
-//! its run is long (`σ = q⁶`); in a short run it costs what one at random does. Write-back runs beside
-//! the writer, so only the part `ω` of it is waited for as long as the storage keeps up. `Z` lies
-//! between the asymptotes `max(W, N S)` and the balanced-job bound of a closed network (Zahorjan et
-//! al. 1982). Limits are on requests and on bytes per second, as volumes are sold. `U*` is `U` and
-//! the buffers of further requests in flight.
+//! Uniform access to `U` bytes finds its data in a cache of `C` bytes with probability `min(1, C/U)`,
+//! whatever the replacement policy. A sequential read (share `q`) is read ahead only in a long run: the
+//! share `q⁶` of them; in a short run it costs as much as a random one. Write-back runs beside the
+//! writer, so a writer waits for the share `ω` of it, until storage falls behind. `Z` lies between the
+//! asymptotes `max(W, N S)` and the balanced-job bound of a closed network (Zahorjan et al. 1982).
+//! Storage may have limits on requests and on bytes per second, as cloud volumes have.
+//! `U* = U + N (Q − 1) s`: the buffers of further requests in flight fill the processor's cache, too.
 //!
-//! With `Q` requests in flight per process `N Q` of them queue for the storage, which may serve
-//! `μ^(1 − 1/Q)` times as many at a time, while each process copies its own one by one at a cost of
-//! `σ^(1 − 1/Q)`. With an fdatasync after every `F` writes each write waits for its own way to storage,
-//! `softmin(F, m_f)` at a time, and for its part of the fdatasync: `(A + s/B)/softmin(F, m_f) + Y/F`.
+//! With `Q` requests in flight per process, `N Q` of them queue for storage, which then serves
+//! `μ^(1 − 1/Q)` times as many at a time; each process still copies its own one after the other, at
+//! `ξ^(1 − 1/Q)` times the cost. With an fdatasync after every `F` writes no write is absorbed: storage
+//! spends `A + s/B + Y/F` on it, and the writer waits for `(A + s/B)/softmin(F, m_f) + Y/F` of that.
 
 use ioscape_model::Workload;
 use serde::{Deserialize, Serialize};
@@ -40,18 +46,20 @@ mod tests;
 /// Directions, as places in pairs.
 const READ: usize = 0;
 const WRITE: usize = 1;
-/// How sharply runs must be long to be read ahead: with 9 in 10 sequential, half of them are. Fitted it
-/// brought nothing (`docs/experiments.md`).
+/// A sequential read is read ahead where the six before it were sequential, too: with 9 in 10
+/// sequential, half of them are. Six is a choice; an exponent that was fitted moved the mean error by
+/// 0.0002 (`docs/experiments.md`).
 const RUN_EXPONENT: i32 = 6;
-/// How softly waiting for one's own requests turns into waiting for a busy storage.
+/// Corners between two bounds are rounded, as measured curves are; how much is a choice. Where both are
+/// equal the result is so much above them: 7 % from waiting for oneself to waiting for a busy storage,
 const SOFTNESS: f64 = 0.1;
-/// Between the balanced-job bound (1) and the asymptotes (infinity).
+/// 41 % in a queue, half way from the balanced-job bound (exponent 1) to the asymptotes (infinity),
 const QUEUEING: f64 = 2.0;
-/// Processors are shared in slices of time, which is hardly a queue: nearly the larger of both.
+/// 12 % where processors are shared: in slices of time, which is hardly a queue,
 const SHARING: f64 = 6.0;
-/// Nearly the largest of what several resources need.
+/// 9 % where several resources are needed,
 const RESOURCES: f64 = 8.0;
-/// Nearly the smaller of the writes before an fdatasync and what storage takes at a time.
+/// and 19 % (below, for it is the smaller) between the writes of an fdatasync and what storage takes.
 const FLUSHING: f64 = 4.0;
 
 /// The parameters as numbers with a unit.
@@ -61,16 +69,17 @@ pub(super) struct Law {
     values: Vec<f64>,
 }
 
-/// What a request takes in the mean, by where it takes it; reads, then writes.
+/// What a request of a workload takes on average. Reads come first, then writes, each weighed with its
+/// share: without writes their entries are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Times {
-    /// Of the processor, seconds.
+    /// Processor time, seconds.
     copy: [f64; 2],
-    /// Of storage, seconds.
+    /// Storage time, seconds.
     storage: [f64; 2],
-    /// Share of the storage's time for writes that the writer waits for.
+    /// Share of the storage time of writes that the writer waits for.
     waited: f64,
-    /// Requests and bytes that storage is asked for.
+    /// Requests and bytes that get to storage, per request of the workload.
     requests: [f64; 2],
     bytes: [f64; 2],
 }
@@ -79,8 +88,8 @@ pub(super) struct Times {
 pub(super) const PARTS: usize = 4;
 
 impl Times {
-    /// With one part so many times as long: storage that takes longer for the same takes as much
-    /// longer by its limits.
+    /// With one part so many times as long. Storage limits count as storage time, so that all four
+    /// parts twice as long make the request twice as long.
     fn scaled(mut self, part: usize, by: f64) -> Self {
         let direction = part % 2;
         if part < 2 {
@@ -95,9 +104,10 @@ impl Times {
 }
 
 impl Law {
-    /// From the fitted parameters.
-    pub(super) fn fitted(shape: Shape, at: &[f64]) -> Self {
-        Self { shape, values: scales(shape).zip(at).map(|(scale, at)| scale.value(*at)).collect() }
+    /// From parameters as they are fitted, on their scales.
+    pub(super) fn from_scaled(shape: Shape, scaled: &[f64]) -> Self {
+        let values = scales(shape).zip(scaled).map(|(scale, at)| scale.value(*at)).collect();
+        Self { shape, values }
     }
 
     fn get(&self, which: Common) -> f64 {
@@ -109,7 +119,8 @@ impl Law {
         self.values[cache_at(self.shape, direction, index) + which as usize]
     }
 
-    /// Time of a request beyond a cache; of a sequential one as far as `streamed`.
+    /// Storage time of a request that misses a cache and finds its data in the next, or in storage
+    /// after the last, seconds. `streamed`, 0 to 1: how much of a sequential request's saving it has.
     pub(super) fn beyond_s(&self, direction: usize, index: usize, size: f64, streamed: f64) -> f64 {
         let fixed_s = self.cache(direction, index, OfCache::Fixed);
         let ratio = self.cache(direction, index, OfCache::Sequential);
@@ -117,9 +128,13 @@ impl Law {
         fixed_s * (1.0 - streamed * (1.0 - ratio)) + size / rate
     }
 
-    /// Share of random requests served just beyond each cache. Sizes that were set may be out of order:
-    /// a cache no larger than one before it holds nothing that the other does not.
-    fn shares(&self, direction: usize, work: &Workload) -> impl Iterator<Item = (usize, f64)> {
+    /// Share of requests that miss each cache and find their data in the next, or in storage after the
+    /// last. What-if sizes may be out of order: a cache no larger than one before it serves nothing.
+    fn served_beyond(
+        &self,
+        direction: usize,
+        work: &Workload,
+    ) -> impl Iterator<Item = (usize, f64)> {
         let count = self.shape.caches[direction];
         let unique = work.unique_bytes as f64;
         let mut so_far = 0.0_f64;
@@ -136,6 +151,7 @@ impl Law {
         use Common::{MemoryCost, ProcessorCache, ReadFixed, ReadRate, WriteFixed, WriteRate};
         let size = work.size_mean as f64;
         let share = [work.read_frac, 1.0 - work.read_frac];
+        // Reads are read ahead in long runs; writes are merged in any.
         let streamed = [work.seq_frac * work.seq_frac.powi(RUN_EXPONENT), work.seq_frac];
         let in_memory = 1.0 - (self.get(ProcessorCache) / copied_over_bytes(work)).min(1.0);
         let slower = 1.0 + self.get(MemoryCost) * in_memory;
@@ -143,31 +159,31 @@ impl Law {
         let copy = [copy(ReadFixed, ReadRate), copy(WriteFixed, WriteRate)];
         let [mut storage, mut asked] = [[0.0; 2]; 2];
         for direction in [READ, WRITE] {
-            for (index, here) in self.shares(direction, work) {
+            for (index, here) in self.served_beyond(direction, work) {
                 storage[direction] +=
                     here * self.beyond_s(direction, index, size, streamed[direction]);
-                let is_asked = index >= self.shape.asked_from[direction];
+                let is_asked = index >= self.shape.last_before_storage[direction];
                 asked[direction] += if is_asked { here } else { 0.0 };
             }
         }
         let mut waited = self.get(Common::Waited);
         if work.fsync_every > 0 {
-            // Nothing stays dirty for long enough to be overwritten.
+            // Every write gets to storage: none stays dirty for long enough to be overwritten.
             (storage[WRITE], waited) = self.synced(work);
             asked[WRITE] = 1.0;
         }
-        let of = |values: [f64; 2]| [share[READ] * values[READ], share[WRITE] * values[WRITE]];
+        let weighed = |values: [f64; 2]| [share[READ] * values[READ], share[WRITE] * values[WRITE]];
         Times {
-            copy: of(copy),
-            storage: of(storage),
+            copy: weighed(copy),
+            storage: weighed(storage),
             waited,
-            requests: of(asked),
-            bytes: of(asked).map(|share| share * size),
+            requests: weighed(asked),
+            bytes: weighed(asked).map(|share| share * size),
         }
     }
 
-    /// Storage's time for a write that an fdatasync sends there, with its part of the fdatasync, and
-    /// the share of it that is waited for: several writes are on their way at a time.
+    /// Storage time of a write that an fdatasync sends there, with its part of the fdatasync, seconds,
+    /// and the share of it that the writer waits for: several writes are on their way at a time.
     fn synced(&self, work: &Workload) -> (f64, f64) {
         let every = f64::from(work.fsync_every);
         let beyond_s = |last| self.beyond_s(WRITE, last, work.size_mean as f64, work.seq_frac);
@@ -179,7 +195,7 @@ impl Law {
         (spent_s, (written_s / at_a_time + sync_s) / spent_s)
     }
 
-    /// What storage spends on a request, by its work or by its limits, seconds.
+    /// Storage is busy for this long per request: its work or its limits, the larger, seconds.
     fn busy_s(&self, times: &Times, depth: f64) -> f64 {
         let overlap = self.get(Common::DepthOverlap).powf(1.0 - 1.0 / depth);
         let working = times.storage[READ] / self.get(Common::ReadParallel)
@@ -190,28 +206,29 @@ impl Law {
         norm(RESOURCES, working / overlap, norm(RESOURCES, requests, moving))
     }
 
-    /// Seconds per request of one process, queueing included.
+    /// Seconds from one completion of a process to its next, times its requests in flight.
     fn response_s(&self, times: &Times, process_num: f64, depth: f64) -> f64 {
-        let queued = self.queued_s(times, process_num, depth);
+        let period = self.period_s(times, process_num, depth);
         if depth <= 1.0 {
-            return queued;
+            return period;
         }
-        // A process copies what it has in flight one by one. The corner of the norm makes either a
-        // little longer: that is not a cost of depth, and one request at a time has it not.
+        // A process copies what it has in flight one after the other. The rounded corner is divided
+        // out at depth 1, which is to come out as it does without.
         let copied = self.copied_s(times, depth);
-        let one = self.queued_s(times, process_num, 1.0);
-        let corner = one / norm(RESOURCES, one, copied);
-        depth * norm(RESOURCES, queued / depth, copied) * corner
+        let at_depth_1 = self.period_s(times, process_num, 1.0);
+        let corner = at_depth_1 / norm(RESOURCES, at_depth_1, copied);
+        depth * norm(RESOURCES, period / depth, copied) * corner
     }
 
-    /// Copying of a request with so many in flight, seconds.
+    /// Processor time of a request with so many in flight, seconds.
     fn copied_s(&self, times: &Times, depth: f64) -> f64 {
         let cost = self.get(Common::DepthCopy).powf(1.0 - 1.0 / depth);
         cost * (times.copy[READ] + times.copy[WRITE])
     }
 
-    /// Seconds per request if a process copied all that it has in flight at the same time.
-    fn queued_s(&self, times: &Times, process_num: f64, depth: f64) -> f64 {
+    /// Seconds from one completion to the next of each of `process_num × depth` requests, as if each
+    /// were of a process of its own.
+    fn period_s(&self, times: &Times, process_num: f64, depth: f64) -> f64 {
         let wait = times.copy[READ]
             + times.copy[WRITE]
             + times.storage[READ]
@@ -224,7 +241,7 @@ impl Law {
         }
         let queue = (at_a_time.powf(QUEUEING) - 1.0) * (busy / alone).powf(QUEUEING);
         let queued = alone * (1.0 + queue).powf(1.0 / QUEUEING);
-        // Nobody waits for a processor as long as there is one.
+        // A single request never waits for a processor: the rounded corner is divided out at one.
         let share_s = self.copied_s(times, depth) / self.get(Common::Processors);
         norm(SHARING, queued, at_a_time * share_s) * alone / norm(SHARING, alone, share_s)
     }
@@ -239,7 +256,7 @@ impl Law {
         self.ln_requests_per_s(&self.times(work), work) + (work.size_mean as f64).ln()
     }
 
-    /// How the throughput depends on each part of the time: minus d ln X / d ln part.
+    /// By how much the throughput falls with each part of the time: minus d ln X / d ln part.
     pub(super) fn elasticities(&self, work: &Workload) -> [f64; PARTS] {
         const STEP: f64 = 1e-4;
         let times = self.times(work);
@@ -249,7 +266,7 @@ impl Law {
         })
     }
 
-    /// What copying takes, requests of all classes together, seconds.
+    /// Processor time of a request, seconds.
     pub(super) fn copy_time_s(&self, work: &Workload) -> f64 {
         let [read, written] = self.times(work).copy;
         read + written
@@ -266,7 +283,7 @@ impl Law {
     }
 }
 
-/// The larger of what is waited for and what the busiest resource needs, with a soft corner.
+/// The larger of both with a rounded corner; `wait` itself where `busy` is much smaller.
 fn soft_max(wait: f64, busy: f64) -> f64 {
     let scale = SOFTNESS * wait;
     let over = (busy - wait) / scale;
@@ -274,7 +291,7 @@ fn soft_max(wait: f64, busy: f64) -> f64 {
     wait + scale * if over > 30.0 { over } else { over.exp().ln_1p() }
 }
 
-/// The root of the sum of both, each to the power `exponent`; the larger is the unit.
+/// The larger of both with a rounded corner, symmetric: `(oneᵏ + otherᵏ)^(1/k)`.
 fn norm(exponent: f64, one: f64, other: f64) -> f64 {
     let (smaller, larger) = if one < other { (one, other) } else { (other, one) };
     if larger <= 0.0 {
@@ -283,8 +300,8 @@ fn norm(exponent: f64, one: f64, other: f64) -> f64 {
     larger * (1.0 + (smaller / larger).powf(exponent)).powf(1.0 / exponent)
 }
 
-/// What copying goes over again and again: the data touched, and the buffers of requests in flight
-/// but the one of each process that is always there.
+/// Memory that copying goes over again and again, bytes: the data touched, and the buffers of requests
+/// in flight but for one of each process.
 fn copied_over_bytes(work: &Workload) -> f64 {
     let others = f64::from(work.process_num) * (f64::from(work.depth) - 1.0);
     work.unique_bytes as f64 + others * work.size_mean as f64

@@ -1,6 +1,9 @@
-//! The parameters of the law, each in one place: name, unit, where it is expected before any sample
-//! is looked at and how far it may be off, and why it is there. What each brings on simulated devices
-//! stands in `docs/experiments.md`, measured with `--each` of the example `laws`.
+//! The parameters of the law: a row each with name, unit, prior and why it is there, and where the
+//! prior's mean is worked out, by name. What each brings on simulated devices stands in
+//! `docs/experiments.md`, measured with `--each` of the example `laws`.
+//!
+//! Standard deviations of the priors are choices, wide enough (a factor of 2 to 7) that a few samples
+//! decide; only a cache's size is all but known, from the search for its border.
 
 use ioscape_model::{Access, Workload};
 use ioscape_stats::least_squares::Prior;
@@ -9,7 +12,7 @@ use ioscape_stats::median;
 use super::caches::{CLEAR, Caches, Shape};
 use crate::model::{Sample, Training};
 
-/// A parameter that every system has, by its place in [`TABLE`].
+/// A parameter that every system has: its place in [`TABLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Common {
     ReadFixed,
@@ -31,14 +34,37 @@ pub(super) enum Common {
     SyncParallel,
 }
 
-/// Those that several requests in flight and fdatasyncs are answered by alone.
+impl Common {
+    const ALL: [Self; TABLE.len()] = [
+        Self::ReadFixed,
+        Self::WriteFixed,
+        Self::ReadRate,
+        Self::WriteRate,
+        Self::ProcessorCache,
+        Self::MemoryCost,
+        Self::Processors,
+        Self::ReadParallel,
+        Self::WriteParallel,
+        Self::Waited,
+        Self::Requests,
+        Self::ReadBytes,
+        Self::WriteBytes,
+        Self::DepthCopy,
+        Self::DepthOverlap,
+        Self::Sync,
+        Self::SyncParallel,
+    ];
+}
+
+/// Parameters that only workloads with several requests in flight or with fdatasyncs depend on.
 pub(super) const EXTRAS: std::ops::Range<usize> = Common::DepthCopy as usize..TABLE.len();
 
-/// The most that storage serves.
+/// Limits of storage.
 pub(super) const LIMITS: std::ops::Range<usize> =
     Common::Requests as usize..Common::WriteBytes as usize + 1;
 
-/// A parameter of each cache: its size, and what requests cost that miss it.
+/// A parameter of each cache: its size, and what a request costs that misses it and is served by the
+/// next level, which is storage after the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OfCache {
     Bytes,
@@ -59,9 +85,9 @@ pub(super) enum Scale {
 /// What is known of a parameter before it is fitted.
 #[derive(Clone, Copy)]
 pub(super) struct Parameter {
-    /// Its name in records; of a cache, between the direction and the cache's number.
+    /// Its name in records; for a cache `read_NAME_1`, `write_NAME_1` and so on.
     pub(super) name: &'static str,
-    /// As it stands in formulas.
+    /// Its symbol in the formulas of `law`.
     pub(super) symbol: &'static str,
     /// Its unit; 1 for a ratio or a share.
     pub(super) unit: &'static str,
@@ -71,8 +97,10 @@ pub(super) struct Parameter {
     pub(super) sd: f64,
     /// What it is.
     pub(super) about: &'static str,
-    /// Where it is expected, and why.
+    /// Mean of its prior, in words.
     pub(super) expected: &'static str,
+    /// Why the law has it.
+    pub(super) why: &'static str,
 }
 
 /// The parameters that every system has, in the order of [`Common`].
@@ -80,55 +108,72 @@ pub(super) struct Parameter {
 pub(super) const TABLE: [Parameter; 17] = [
     Parameter { name: "read_fixed_s", symbol: "a_r", unit: "s", scale: Scale::Ln, sd: 1.5,
         about: "processor time of a cached read, whatever its size",
-        expected: "half of the quickest read seen" },
+        expected: "half of the quickest read seen",
+        why: "a system call takes time whatever its size" },
     Parameter { name: "write_fixed_s", symbol: "a_w", unit: "s", scale: Scale::Ln, sd: 1.5,
-        about: "processor time of an absorbed write, whatever its size",
-        expected: "half of the quickest write seen" },
+        about: "processor time of a write that the page cache takes, whatever its size",
+        expected: "half of the quickest write seen",
+        why: "writes take another way through the kernel than reads" },
     Parameter { name: "read_bytes_per_s", symbol: "b_r", unit: "B/s", scale: Scale::Ln, sd: 1.5,
         about: "rate at which one process copies data it reads",
-        expected: "the highest throughput seen" },
+        expected: "the highest throughput seen",
+        why: "copying grows with the size" },
     Parameter { name: "write_bytes_per_s", symbol: "b_w", unit: "B/s", scale: Scale::Ln, sd: 1.5,
         about: "rate at which one process copies data it writes",
-        expected: "half of the highest throughput seen" },
+        expected: "half of the highest throughput seen",
+        why: "copying grows with the size" },
     Parameter { name: "processor_cache_bytes", symbol: "L", unit: "B", scale: Scale::Ln, sd: 1.5,
         about: "data below this is copied from the processor's cache",
-        expected: "the border found to be the processor's, else a third of the last-level cache, which others share" },
+        expected: "the border found to be the processor's, else a third of the last-level cache, which others share, else 1 MB",
+        why: "a step at the processor's cache is not one of storage" },
     Parameter { name: "memory_cost", symbol: "κ", unit: "1", scale: Scale::Ln, sd: 1.0,
         about: "by how much copying takes longer from memory",
-        expected: "a half" },
+        expected: "a half",
+        why: "the height of that step" },
     Parameter { name: "processors", symbol: "P", unit: "1", scale: Scale::Ln, sd: 0.5,
         about: "processes that copy at a time",
-        expected: "the processors of the host, else 2" },
+        expected: "the processors of the host, else 2",
+        why: "cached requests of many processes share them; a quota or hyperthreads make them fewer than the host's" },
     Parameter { name: "read_parallel", symbol: "m_r", unit: "1", scale: Scale::Ln, sd: 1.2,
         about: "reads that storage serves at a time",
-        expected: "1.5: most seen was 1 to 4 without requests in flight" },
+        expected: "1.5: fits without requests in flight found 1 to 4",
+        why: "a drive reads for several processes at a time, each of which waits for its own read" },
     Parameter { name: "write_parallel", symbol: "m_w", unit: "1", scale: Scale::Ln, sd: 1.0,
         about: "writes that storage serves at a time",
-        expected: "1" },
+        expected: "1",
+        why: "the like for writes" },
     Parameter { name: "write_waited", symbol: "ω", unit: "1", scale: Scale::Logit, sd: 1.5,
         about: "share of write-back that its writer waits for",
-        expected: "a half; nearly all with direct access" },
+        expected: "a half; nearly all with direct access",
+        why: "write-back runs beside the writer; with direct access there is none" },
     Parameter { name: "storage_requests_per_s", symbol: "R", unit: "1/s", scale: Scale::Ln, sd: 1.0,
-        about: "most requests that storage serves",
-        expected: "3 times the most seen: a limit not reached changes nothing" },
+        about: "requests per second that storage serves at most",
+        expected: "3 times the most seen to get there, out of reach if none was",
+        why: "volumes are sold with it, and no request's time shows it before it is reached" },
     Parameter { name: "storage_read_bytes_per_s", symbol: "B_r", unit: "B/s", scale: Scale::Ln, sd: 1.0,
-        about: "most bytes that storage reads",
-        expected: "3 times the most seen" },
+        about: "bytes per second that storage reads at most",
+        expected: "likewise",
+        why: "the bandwidth of a device or volume" },
     Parameter { name: "storage_write_bytes_per_s", symbol: "B_w", unit: "B/s", scale: Scale::Ln, sd: 1.0,
-        about: "most bytes that storage writes",
-        expected: "3 times the most seen" },
+        about: "bytes per second that storage writes at most",
+        expected: "likewise",
+        why: "the bandwidth of a device or volume" },
     Parameter { name: "depth_copy_cost", symbol: "ξ", unit: "1", scale: Scale::Ln, sd: 0.7,
         about: "processor time of a request among many in flight, over one alone",
-        expected: "1" },
+        expected: "1",
+        why: "requests in flight are handed over in batches, by another engine than one alone" },
     Parameter { name: "depth_overlap", symbol: "μ", unit: "1", scale: Scale::Ln, sd: 1.5,
-        about: "by how much more storage serves at a time with many in flight",
-        expected: "1: as many as processes alone ask for" },
+        about: "requests that storage serves at a time with many in flight, over those with one",
+        expected: "1",
+        why: "queues of a device serve more requests in flight than processes" },
     Parameter { name: "sync_s", symbol: "Y", unit: "s", scale: Scale::Ln, sd: 2.0,
         about: "an fdatasync with nothing left to write",
-        expected: "half of what a synced write took" },
+        expected: "half of what a synced write took, else 0.5 ms",
+        why: "the flush itself, shared by the writes since the one before" },
     Parameter { name: "sync_parallel", symbol: "m_f", unit: "1", scale: Scale::Ln, sd: 1.0,
-        about: "writes that storage takes at a time on their way to an fdatasync",
-        expected: "1" },
+        about: "writes that one fdatasync sends to storage side by side",
+        expected: "1",
+        why: "an fdatasync sends its writes to storage side by side" },
 ];
 
 /// The parameters of each cache, in the order of [`OfCache`].
@@ -136,16 +181,20 @@ pub(super) const TABLE: [Parameter; 17] = [
 pub(super) const PER_CACHE: [Parameter; 4] = [
     Parameter { name: "cache_bytes", symbol: "C", unit: "B", scale: Scale::Ln, sd: 0.05,
         about: "size of the cache",
-        expected: "the border found, to 5 %" },
+        expected: "the border found, to 5 %",
+        why: "data beyond it are not found there" },
     Parameter { name: "beyond_fixed_s", symbol: "A", unit: "s", scale: Scale::Ln, sd: 2.0,
-        about: "time of a random request beyond it, whatever its size",
-        expected: "half of the median request seen there" },
+        about: "fixed time of a random request that misses the cache and is served by the next level",
+        expected: "half of the median request seen there, else ten times the quickest",
+        why: "a seek, or the latency of the next level" },
     Parameter { name: "beyond_sequential_over_random", symbol: "ρ", unit: "1", scale: Scale::Ln, sd: 1.0,
-        about: "time of a sequential request beyond it, over that of a random one",
-        expected: "0.2 for buffered reads, which are read ahead; else 1" },
+        about: "fixed time of a sequential one, over that of a random one",
+        expected: "0.2 for buffered reads, which are read ahead; else 1",
+        why: "read-ahead and merging save the fixed part" },
     Parameter { name: "beyond_bytes_per_s", symbol: "B", unit: "B/s", scale: Scale::Ln, sd: 2.0,
-        about: "rate beyond it",
-        expected: "twice the median rate seen there" },
+        about: "rate at which the next level serves it",
+        expected: "twice the median rate seen there, else a tenth of the highest",
+        why: "the bandwidth of the next level" },
 ];
 
 /// Where a cache's parameters begin, of the direction 0 for reads and 1 for writes.
@@ -166,16 +215,18 @@ pub(super) fn all(shape: Shape) -> Vec<(String, Parameter)> {
     common.chain(of_caches).collect()
 }
 
-/// The parameters as rows of a table in Markdown: symbol, name, unit, what it is, where it is expected and by
-/// which factor (one standard deviation) it may be off, shares apart.
+/// The parameters as rows of a table in Markdown: symbol, name, unit, what it is, why it is there, mean
+/// of its prior, and by which factor (one standard deviation) it may be off, shares apart.
 pub fn table() -> String {
     let row = |prefix: &str, it: &Parameter| {
-        let Parameter { name, symbol, unit, about, expected, sd, .. } = it;
+        let Parameter { name, symbol, unit, about, why, expected, sd, .. } = it;
         let off = match it.scale {
             Scale::Ln => format!("× {:.2}", sd.exp()),
             Scale::Logit => format!("{sd} on the logit"),
         };
-        format!("| *{symbol}* | `{prefix}{name}` | {unit} | {about} | {expected} | {off} |\n")
+        format!(
+            "| *{symbol}* | `{prefix}{name}` | {unit} | {about} | {why} | {expected} | {off} |\n"
+        )
     };
     let common = TABLE.iter().map(|it| row("", it));
     common.chain(PER_CACHE.iter().map(|it| row("read_, write_", it))).collect()
@@ -208,8 +259,10 @@ impl Scale {
 
 /// A limit that was not reached is expected at so many times the most that was seen ...
 pub(super) const BEYOND_SEEN: f64 = 3.0;
-/// ... and one that nothing came near at so many times the highest throughput.
+/// ... and one that nothing came near so far above everything that it changes nothing.
 const OUT_OF_REACH: f64 = 1e3;
+/// The last-level cache's bytes per byte that one program has of it, when others share it. A choice.
+const SHARED_BY: f64 = std::f64::consts::E;
 /// Reads or writes count as such from this share on.
 const MOSTLY: f64 = 0.9;
 
@@ -217,7 +270,7 @@ const MOSTLY: f64 = 0.9;
 pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
     let shape = caches.shape();
     let seen = Seen { training, caches };
-    let common = TABLE.iter().zip(seen.common());
+    let common = TABLE.iter().zip(Common::ALL.map(|which| seen.expected(which)));
     let of_caches = [0, 1].into_iter().flat_map(|direction| {
         let seen = &seen;
         (0..shape.caches[direction])
@@ -254,59 +307,69 @@ impl Seen<'_> {
         self.samples().map(|sample| sample.ln_throughput.exp()).fold(1.0, f64::max)
     }
 
-    /// In the order of [`Common`], on their scales.
-    fn common(&self) -> [f64; TABLE.len()] {
+    /// The mean of a parameter's prior, on its scale.
+    fn expected(&self, which: Common) -> f64 {
         let Training { host, ranges, .. } = self.training;
-        let is_direct = ranges.access == Access::Direct;
-        let highest = self.highest();
-        let from_host = host.llc_bytes.map(|bytes| bytes as f64 / std::f64::consts::E);
-        let processor_cache = self.caches.processor_bytes.or(from_host).unwrap_or(1e6);
-        let processors = if host.cpus > 0 { f64::from(host.cpus) } else { 2.0 };
-        let limit =
-            |most: f64| if most > 0.0 { BEYOND_SEEN * most } else { OUT_OF_REACH * highest };
-        // Requests per second, bytes read and bytes written per second that surely got to storage.
-        let mut most = [0.0_f64; 3];
-        for sample in self.samples() {
+        match which {
+            Common::ReadFixed => (self.least_s(0) / 2.0).ln(),
+            Common::WriteFixed => (self.least_s(1) / 2.0).ln(),
+            Common::ReadRate => self.highest().ln(),
+            Common::WriteRate => (self.highest() / 2.0).ln(),
+            Common::ProcessorCache => {
+                let from_host = host.llc_bytes.map(|bytes| bytes as f64 / SHARED_BY);
+                self.caches.processor_bytes.or(from_host).unwrap_or(1e6).ln()
+            }
+            Common::MemoryCost => 0.5_f64.ln(),
+            Common::Processors if host.cpus > 0 => f64::from(host.cpus).ln(),
+            Common::Processors => 2.0_f64.ln(),
+            Common::ReadParallel => 1.5_f64.ln(),
+            // Logits: nearly all, and half.
+            Common::Waited if ranges.access == Access::Direct => 4.0,
+            Common::Waited => 0.0,
+            Common::Requests => self.limit(0).ln(),
+            Common::ReadBytes => self.limit(1).ln(),
+            Common::WriteBytes => self.limit(2).ln(),
+            Common::Sync => self.sync_s().ln(),
+            Common::WriteParallel
+            | Common::DepthCopy
+            | Common::DepthOverlap
+            | Common::SyncParallel => 1.0_f64.ln(),
+        }
+    }
+
+    /// A limit of storage beyond the most that surely got there: requests, bytes read and bytes
+    /// written per second.
+    fn limit(&self, which: usize) -> f64 {
+        let got_there = |sample: &Sample| {
             let bytes_per_s = sample.ln_throughput.exp();
             let [read, written] = self.beyond(&sample.workload);
             let requests = (read + written) * bytes_per_s / sample.workload.size_mean as f64;
-            let here = [requests, read * bytes_per_s, written * bytes_per_s];
-            most = std::array::from_fn(|index| most[index].max(here[index]));
-        }
-        let [requests, read, written] = most;
+            [requests, read * bytes_per_s, written * bytes_per_s][which]
+        };
+        let most = self.samples().map(got_there).fold(0.0, f64::max);
+        if most > 0.0 { BEYOND_SEEN * most } else { OUT_OF_REACH * self.highest() }
+    }
+
+    /// Half of what a synced write took, seconds.
+    fn sync_s(&self) -> f64 {
         let synced = self.samples().filter(|sample| sample.workload.fsync_every > 0);
-        let synced_s = synced.map(|sample| {
+        let write_s = synced.map(|sample| {
             let writes = (1.0 - sample.workload.read_frac).max(0.1);
             request_s(sample) * f64::from(sample.workload.depth) / writes
         });
-        [
-            (self.least_s(0) / 2.0).ln(),
-            (self.least_s(1) / 2.0).ln(),
-            highest.ln(),
-            (highest / 2.0).ln(),
-            processor_cache.ln(),
-            0.5_f64.ln(),
-            processors.ln(),
-            1.5_f64.ln(),
-            0.0,
-            if is_direct { 4.0 } else { 0.0 },
-            limit(requests).ln(),
-            limit(read).ln(),
-            limit(written).ln(),
-            0.0,
-            0.0,
-            (median(synced_s).unwrap_or(1e-3) / 2.0).ln(),
-            0.0,
-        ]
+        median(write_s).unwrap_or(1e-3) / 2.0
     }
 
-    /// Shares of requests that surely read from storage and write to it.
+    /// Shares of all requests that are reads, and writes, and surely got to storage: none where the
+    /// data is within a factor of [`CLEAR`] of the cache.
     fn beyond(&self, work: &Workload) -> [f64; 2] {
-        let share = |sizes: &[f64], asked_from: usize| {
-            let held = sizes.get(asked_from).map_or(1.0, |bytes| bytes / work.unique_bytes as f64);
+        let share = |sizes: &[f64], last_before_storage: usize| {
+            let held = sizes
+                .get(last_before_storage)
+                .map_or(1.0, |bytes| bytes / work.unique_bytes as f64);
             if CLEAR * held < 1.0 { 1.0 - held } else { 0.0 }
         };
-        let [read_from, write_from] = self.caches.shape().asked_from;
+        let [read_from, write_from] = self.caches.shape().last_before_storage;
         let is_synced = work.fsync_every > 0;
         let written = if is_synced { 1.0 } else { share(&self.caches.write, write_from) };
         let read = share(&self.caches.read, read_from);
@@ -320,6 +383,7 @@ impl Seen<'_> {
         let until = sizes.get(index + 1).map_or(f64::INFINITY, |next| *next);
         let is_there = |sample: &&Sample| {
             let unique = sample.workload.unique_bytes as f64;
+            // From clearly beyond this cache to clearly beyond the next.
             is_mostly(&sample.workload, direction)
                 && (size * CLEAR..until * CLEAR).contains(&unique)
         };

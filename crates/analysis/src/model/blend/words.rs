@@ -9,9 +9,10 @@ use super::{Blend, Coverage};
 
 /// The request that costs are given for.
 const SIZE_BYTES: u64 = 16 * KIB;
-/// Figures whose relative error is larger are not told: the record does not know them.
+/// Figures of a miss, of depth and of fdatasyncs whose relative error is larger are left out: the record
+/// does not know them.
 const ERROR_MAX: f64 = 1.0;
-/// The same for limits: one that was not reached is known to be beyond, and no better.
+/// Limits whose relative error is larger were not reached.
 const LIMIT_ERROR_MAX: f64 = 0.3;
 
 /// A figure drawn from the parameters, with its relative standard error.
@@ -46,7 +47,9 @@ impl Blend {
     pub fn sentences(&self) -> Vec<String> {
         let mut said =
             vec![if self.access == Access::Direct { self.direct() } else { self.copying() }];
-        said.extend((self.caches.none..self.caches.read.len()).map(|index| self.missing(index)));
+        said.extend(
+            (self.caches.first_real..self.caches.read.len()).map(|index| self.missing(index)),
+        );
         said.extend(self.writing());
         said.extend(self.limited());
         said.extend(self.in_flight());

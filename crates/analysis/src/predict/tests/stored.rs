@@ -82,6 +82,6 @@ fn a_stored_predictor_that_lacks_a_figure_is_refused() {
     let error = serde_json::from_value::<Predictor>(torn).unwrap_err().to_string();
     assert!(error.contains("a sample lacks"), "{error}");
     let mut unknown = whole;
-    unknown["blend"]["counted"] = Value::Null;
+    unknown["blend"]["inflated"] = Value::Null;
     assert!(serde_json::from_value::<Predictor>(unknown).is_err());
 }

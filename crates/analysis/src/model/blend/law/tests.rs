@@ -8,7 +8,7 @@ use super::super::caches::Shape;
 use super::super::parameters::{Common, OfCache, PER_CACHE, TABLE, cache_at};
 use super::{Law, PARTS};
 
-const SHAPE: Shape = Shape { caches: [2, 1], asked_from: [1, 0] };
+const SHAPE: Shape = Shape { caches: [2, 1], last_before_storage: [1, 0] };
 
 /// Parameters that a machine might have, as they are fitted.
 fn usual() -> Vec<f64> {
@@ -52,7 +52,7 @@ fn law() -> impl Strategy<Value = Law> {
         let mut at: Vec<f64> = around.iter().zip(by).map(|(x, d)| x + d).collect();
         // The second cache lies beyond the first.
         at[cache_at(SHAPE, 0, 1)] = at[cache_at(SHAPE, 0, 0)] + 2.0;
-        Law::fitted(SHAPE, &at)
+        Law::from_scaled(SHAPE, &at)
     })
 }
 
@@ -85,7 +85,7 @@ fn work() -> impl Strategy<Value = Workload> {
 
 #[test]
 fn places_in_the_table_are_those_that_the_law_asks_for() {
-    let law = Law::fitted(SHAPE, &usual());
+    let law = Law::from_scaled(SHAPE, &usual());
     assert_eq!(TABLE[Common::SyncParallel as usize].name, "sync_parallel");
     assert_eq!(TABLE.len(), Common::SyncParallel as usize + 1);
     assert_eq!(PER_CACHE[OfCache::Rate as usize].name, "beyond_bytes_per_s");
@@ -95,7 +95,7 @@ fn places_in_the_table_are_those_that_the_law_asks_for() {
 
 #[test]
 fn buffers_of_requests_in_flight_push_data_out_of_the_processors_cache() {
-    let law = Law::fitted(SHAPE, &usual());
+    let law = Law::from_scaled(SHAPE, &usual());
     let small = Workload { unique_bytes: 4 * MIB, size_mean: MIB, ..Workload::default() };
     let deep = Workload { depth: 16, ..small.clone() };
     assert!(law.copy_time_s(&deep) > 1.1 * law.copy_time_s(&small));
@@ -112,10 +112,10 @@ proptest! {
         for (index, ln) in sizes.into_iter().enumerate() {
             law.values[cache_at(SHAPE, 0, index)] = ln.exp();
         }
-        let beyond: f64 = law.shares(0, &work).map(|(_, share)| share).sum();
+        let beyond: f64 = law.served_beyond(0, &work).map(|(_, share)| share).sum();
         let held = (sizes[0].exp() / work.unique_bytes as f64).min(1.0);
         prop_assert!((beyond - (1.0 - held)).abs() < 1e-9);
-        prop_assert!(law.shares(0, &work).all(|(_, share)| (0.0..=1.0).contains(&share)));
+        prop_assert!(law.served_beyond(0, &work).all(|(_, share)| (0.0..=1.0).contains(&share)));
     }
 
     #[test]
