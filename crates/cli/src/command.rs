@@ -10,6 +10,7 @@ use crate::doctor::DoctorArgs;
 use crate::export::ExportArgs;
 use crate::import::ImportArgs;
 use crate::suite::SuiteArgs;
+use crate::trace::TraceArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 the answer is \"worse\", not within the tolerance or precision asked for, \
@@ -56,6 +57,8 @@ pub(crate) enum Command {
     // They run where the kernel puts them: --pin is refused.
     #[command(mut_arg("pin", |arg| arg.hide(true)))]
     Suite(SuiteArgs),
+    /// Record what a program does to files, import traces, and say what they hold
+    Trace(TraceArgs),
     /// Say what would make a measurement misleading, and measure nothing
     Doctor(DoctorArgs),
     /// Remove leftovers of killed runs from a directory
