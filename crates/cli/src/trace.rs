@@ -1,5 +1,10 @@
 //! `ioscape trace …`: what programs do to files.
 
+mod export;
+mod model;
+mod show;
+mod source;
+
 use clap::{Args, Subcommand};
 
 use crate::exit::Exit;
@@ -14,9 +19,20 @@ pub(crate) struct TraceArgs {
 
 /// One file of this directory each.
 #[derive(Debug, Subcommand)]
-enum TraceCommand {}
+enum TraceCommand {
+    /// Say what a trace or model holds: the five parameters first, then phases, durability, names, order
+    Show(show::ShowArgs),
+    /// Make an application model: what a program does, without a name, path or content
+    Model(model::ModelArgs),
+    /// Write a trace or model in a form that other tools read: csv, oracle, iolog, fio
+    Export(export::ExportArgs),
+}
 
 /// Does what was typed after `trace`.
 pub(crate) fn trace(args: &TraceArgs) -> anyhow::Result<Exit> {
-    match args.command {}
+    match &args.command {
+        TraceCommand::Show(args) => show::show(args),
+        TraceCommand::Model(args) => model::model(args),
+        TraceCommand::Export(args) => export::export(args),
+    }
 }

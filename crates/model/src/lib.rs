@@ -17,6 +17,7 @@
 //! Sizes are bytes and times seconds unless a name says otherwise.
 
 pub mod answer;
+pub mod app;
 mod bounds;
 pub mod checkup;
 pub mod graph;
@@ -39,6 +40,7 @@ pub use answer::{
     RegionComparison, RegionLevel, Repeatability, SystemComparison, Validation, ValidationPoint,
     Verdict, Worth,
 };
+pub use app::App;
 pub use host::{Host, Target, TargetKind};
 pub use line::{
     Border, BorderUniqueBytes, Curve, Dropped, End, EndReason, Estimate, Finding, FindingCode,

@@ -1,6 +1,7 @@
 //! The summary at the end of a run, in characters: the landscape, the regions, what it says, what
 //! to doubt, where the time went, where to look next. Short enough for a ticket; the page says more.
 
+mod application;
 mod checkup;
 mod comparison;
 mod estimate;
@@ -12,6 +13,7 @@ mod predictions;
 mod suite;
 mod validation;
 
+pub use application::application_text;
 pub use checkup::checkup_text;
 pub use comparison::comparison_text;
 pub use estimate::estimate_text;

@@ -94,6 +94,109 @@ pub enum Op {
     Exit,
 }
 
+impl Op {
+    /// Every operation, in the order of declaration.
+    pub const ALL: [Self; 42] = [
+        Self::Read,
+        Self::Write,
+        Self::Sync,
+        Self::Dsync,
+        Self::Rsync,
+        Self::Open,
+        Self::Create,
+        Self::Close,
+        Self::Stat,
+        Self::LookupNeg,
+        Self::Readdir,
+        Self::Unlink,
+        Self::Rename,
+        Self::Mkdir,
+        Self::Rmdir,
+        Self::Link,
+        Self::Symlink,
+        Self::Readlink,
+        Self::Chattr,
+        Self::Xattr,
+        Self::Trunc,
+        Self::Falloc,
+        Self::Punch,
+        Self::Advise,
+        Self::Lock,
+        Self::Copy,
+        Self::Sendfile,
+        Self::Mmap,
+        Self::Munmap,
+        Self::Msync,
+        Self::FaultR,
+        Self::FaultW,
+        Self::Discard,
+        Self::Flush,
+        Self::Get,
+        Self::Set,
+        Self::Del,
+        Self::Req,
+        Self::Wait,
+        Self::Exec,
+        Self::Fork,
+        Self::Exit,
+    ];
+
+    /// The word of the `op` column.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "READ",
+            Self::Write => "WRITE",
+            Self::Sync => "SYNC",
+            Self::Dsync => "DSYNC",
+            Self::Rsync => "RSYNC",
+            Self::Open => "OPEN",
+            Self::Create => "CREATE",
+            Self::Close => "CLOSE",
+            Self::Stat => "STAT",
+            Self::LookupNeg => "LOOKUP_NEG",
+            Self::Readdir => "READDIR",
+            Self::Unlink => "UNLINK",
+            Self::Rename => "RENAME",
+            Self::Mkdir => "MKDIR",
+            Self::Rmdir => "RMDIR",
+            Self::Link => "LINK",
+            Self::Symlink => "SYMLINK",
+            Self::Readlink => "READLINK",
+            Self::Chattr => "CHATTR",
+            Self::Xattr => "XATTR",
+            Self::Trunc => "TRUNC",
+            Self::Falloc => "FALLOC",
+            Self::Punch => "PUNCH",
+            Self::Advise => "ADVISE",
+            Self::Lock => "LOCK",
+            Self::Copy => "COPY",
+            Self::Sendfile => "SENDFILE",
+            Self::Mmap => "MMAP",
+            Self::Munmap => "MUNMAP",
+            Self::Msync => "MSYNC",
+            Self::FaultR => "FAULT_R",
+            Self::FaultW => "FAULT_W",
+            Self::Discard => "DISCARD",
+            Self::Flush => "FLUSH",
+            Self::Get => "GET",
+            Self::Set => "SET",
+            Self::Del => "DEL",
+            Self::Req => "REQ",
+            Self::Wait => "WAIT",
+            Self::Exec => "EXEC",
+            Self::Fork => "FORK",
+            Self::Exit => "EXIT",
+        }
+    }
+
+    /// The operation of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|op| op.name() == name)
+    }
+}
+
 /// How an operation was asked for: bits of the `flags` column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Flags(pub u16);

@@ -1,7 +1,22 @@
 //! Traces: what programs did to files, one event per call, whoever recorded it.
 //!
 //! Everything here is a pure function of the events, and streams: a trace may be larger than memory.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`event`] | the nouns: events, files, streams, [`Sink`] |
+//! | [`store`] | the trace's file |
+//! | [`character`] | what a trace says: five parameters and more, as an application model |
+//! | [`export`] | traces for other tools |
 
+pub mod character;
+mod classes;
 pub mod event;
+pub mod export;
+pub mod store;
 
-pub use event::{Event, FileEntry, FileKind, Flags, Layer, Op, Sink, StreamEntry, TraceInfo};
+pub use classes::class_of;
+pub use event::{
+    Counted, Event, FileEntry, FileKind, Flags, Layer, Op, Sink, StreamEntry, TraceInfo,
+};
+pub use store::{Names, Store, StoreError, StoreWriter, Tables};
