@@ -385,7 +385,9 @@ pub enum AppError {
     #[error("it is no application model: {0}; `ioscape trace model` makes them")]
     Form(String),
     /// Made by a later version.
-    #[error("it is a model of version {0}, and this build reads up to {APP_VERSION}: update ioscape")]
+    #[error(
+        "it is a model of version {0}, and this build reads up to {APP_VERSION}: update ioscape"
+    )]
     Newer(u32),
     /// A number that cannot be.
     #[error("{0}")]

@@ -35,7 +35,7 @@ pub use html::{PagePredictor, ReportPage, html};
 pub use mark::page_mark;
 pub use suite::{page::suite_html, show as suite_figure};
 pub use text::{
-    Ground, WhatIf, application_text, checkup_text, comparison_text, estimate_text, predictions_text, suite_text,
-    text, validation_text,
+    Ground, WhatIf, application_text, checkup_text, comparison_text, estimate_text,
+    predictions_text, suite_text, text, validation_text,
 };
 pub use validation::{ValidationPage, page::validation_html};

@@ -55,9 +55,9 @@ fn five(page: &mut Page, whole: &Behaviour) {
 fn extent(page: &mut Page, app: &App) {
     let whole = &app.whole;
     page.heading("How much");
-    let cpu = whole.cpu_s.map_or(String::new(), |cpu_s| {
-        format!(", {} of processor time", show_seconds(cpu_s))
-    });
+    let cpu = whole
+        .cpu_s
+        .map_or(String::new(), |cpu_s| format!(", {} of processor time", show_seconds(cpu_s)));
     let mut line = |text: String| page.wrapped("  ", &text, Style::Plain);
     line(format!(
         "{} read and {} written in {} requests; {} calls in {}{cpu}",
@@ -85,7 +85,8 @@ fn extent(page: &mut Page, app: &App) {
 }
 
 fn sizes(page: &mut Page, whole: &Behaviour) {
-    for (title, law) in [("Sizes of reads", &whole.sizes.read), ("Sizes of writes", &whole.sizes.write)]
+    for (title, law) in
+        [("Sizes of reads", &whole.sizes.read), ("Sizes of writes", &whole.sizes.write)]
     {
         let total: u64 = law.histogram.iter().map(|size| size.count).sum();
         if total == 0 {
@@ -94,11 +95,17 @@ fn sizes(page: &mut Page, whole: &Behaviour) {
         page.heading(&format!("{title} (mean {})", show_bytes(law.mean_bytes)));
         for (bytes, count) in doublings(law) {
             let share = count as f64 / total as f64;
-            page.raw(format!("  {:>9} {:>6} {}", show_size(bytes as f64), show_percent(share), bar(share)));
+            page.raw(format!(
+                "  {:>9} {:>6} {}",
+                show_size(bytes as f64),
+                show_percent(share),
+                bar(share)
+            ));
         }
     }
     if whole.requests > 0 {
-        let text = format!("standard deviation {} of the mean", three_digits(whole.sizes.variation));
+        let text =
+            format!("standard deviation {} of the mean", three_digits(whole.sizes.variation));
         page.wrapped("  ", &text, Style::Dim);
     }
 }

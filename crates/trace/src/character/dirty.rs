@@ -157,7 +157,10 @@ mod tests {
         assert_eq!(dirty.synced(1, false).kind, SyncedKind::New);
         dirty.written(1, 2300, 2300, 0);
         let grown = dirty.synced(1, false);
-        assert_eq!((grown.kind, grown.pages, grown.extents, grown.writes), (SyncedKind::Grown, 2, 1, 1));
+        assert_eq!(
+            (grown.kind, grown.pages, grown.extents, grown.writes),
+            (SyncedKind::Grown, 2, 1, 1)
+        );
         dirty.written(1, 0, 10, 0);
         assert_eq!(dirty.synced(1, false).kind, SyncedKind::Overwritten);
         assert_eq!(dirty.synced(2, true).kind, SyncedKind::Directory);

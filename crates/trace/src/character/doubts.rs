@@ -43,7 +43,10 @@ pub(super) fn doubts(app: &App, ground: &Ground<'_>) -> Vec<Doubt> {
     let all = [
         (info.lost > 0).then(|| {
             let share = show_percent(info.lost as f64 / calls);
-            (DoubtCode::Lost, format!("{} events were lost ({share}): counts are too low", info.lost))
+            (
+                DoubtCode::Lost,
+                format!("{} events were lost ({share}): counts are too low", info.lost),
+            )
         }),
         (app.unexplained_fraction > UNEXPLAINED_MAX).then(|| {
             let share = show_percent(app.unexplained_fraction);

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use ioscape_model::app::{
-    APP_BYTES_MAX, APP_VERSION, App, Arriving, Behaviour, Concurrency, Doubt, DoubtCode, FileClass, Five, Loop, Metadata,
-    Order, Phase, Sequence, SizeCount, SizeLaw, Sizes, SyncKind, Syncs, Think, Unique,
+    APP_BYTES_MAX, APP_VERSION, App, Arriving, Behaviour, Concurrency, Doubt, DoubtCode, FileClass,
+    Five, Loop, Metadata, Order, Phase, Sequence, SizeCount, SizeLaw, Sizes, SyncKind, Syncs,
+    Think, Unique,
 };
 
 /// The mixture; its phases are not known, for nobody knows when which meets which.
@@ -77,9 +78,7 @@ fn thin(app: &mut App) {
 }
 
 fn behaviours(a: &Behaviour, b: &Behaviour) -> Behaviour {
-    let by_requests = |of: fn(&Behaviour) -> f64| {
-        mean((of(a), weight(a)), (of(b), weight(b)))
-    };
+    let by_requests = |of: fn(&Behaviour) -> f64| mean((of(a), weight(a)), (of(b), weight(b)));
     let writes = |one: &Behaviour| (1.0 - one.five.read_frac) * weight(one);
     let mut streams = [a.streams.clone(), b.streams.clone()].concat();
     streams.sort_by_key(|share| std::cmp::Reverse(share.bytes_read + share.bytes_written));
@@ -209,9 +208,8 @@ fn think(a: &Behaviour, b: &Behaviour) -> Think {
 
 fn metadata(a: &Behaviour, b: &Behaviour) -> Metadata {
     let (names_a, names_b) = (a.metadata.per_s * a.elapsed_s, b.metadata.per_s * b.elapsed_s);
-    let by_names = |of: fn(&Metadata) -> f64| {
-        mean((of(&a.metadata), names_a), (of(&b.metadata), names_b))
-    };
+    let by_names =
+        |of: fn(&Metadata) -> f64| mean((of(&a.metadata), names_a), (of(&b.metadata), names_b));
     let bytes = (a.bytes_read + a.bytes_written + b.bytes_read + b.bytes_written) as f64;
     Metadata {
         per_s: a.metadata.per_s + b.metadata.per_s,

@@ -45,7 +45,12 @@ impl PageSet {
     pub(crate) fn shared(&self, other: &Self) -> u64 {
         let common = |(place, chunk): (&(u32, u64), &Chunk)| {
             let theirs = other.chunks.get(place)?.bits();
-            let both = chunk.bits().iter().zip(theirs.iter()).map(|(a, b)| (a & b).count_ones()).sum::<u32>();
+            let both = chunk
+                .bits()
+                .iter()
+                .zip(theirs.iter())
+                .map(|(a, b)| (a & b).count_ones())
+                .sum::<u32>();
             Some(u64::from(both))
         };
         self.chunks.iter().filter_map(common).sum()

@@ -16,7 +16,7 @@ const WINDOWS_MIN: usize = 24;
 /// No program is told in more phases.
 const PHASES_MAX: usize = 12;
 /// A phase lasts at least this share of the time.
-const SHARE_MIN: f64 = 0.03;
+const SHARE_MIN: f64 = 0.05;
 /// The price of a further phase, in terms of `changes`.
 const PENALTY: f64 = 2.0;
 /// Noise that does not count, per quantity: rates, sizes and syncs in doublings, shares.
@@ -91,7 +91,8 @@ impl Windows {
             window.requests += 1;
             window.reads += u64::from(request.direction == Direction::Read);
             window.bytes += request.bytes;
-            window.follows += u64::from(matches!(request.place, super::seen::Place::Follows { .. }));
+            window.follows +=
+                u64::from(matches!(request.place, super::seen::Place::Follows { .. }));
         }
         window.syncs += u64::from(seen.synced.is_some());
         let is_of_names = matches!(seen.class, Class::Open | Class::Look | Class::Change);

@@ -67,18 +67,6 @@ pub(super) enum Class {
 }
 
 impl Class {
-    pub(super) const ALL: [Self; 9] = [
-        Self::Read,
-        Self::Write,
-        Self::Sync,
-        Self::Open,
-        Self::Close,
-        Self::Look,
-        Self::Change,
-        Self::Map,
-        Self::Other,
-    ];
-
     /// The word in a model.
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -228,10 +216,7 @@ impl Memory {
         if file == 0 && knows_files {
             return false;
         }
-        matches!(
-            self.known(file).kind,
-            FileKind::Regular | FileKind::Block | FileKind::Object
-        )
+        matches!(self.known(file).kind, FileKind::Regular | FileKind::Block | FileKind::Object)
     }
 
     /// Understands an event.
@@ -398,7 +383,9 @@ impl Cursor {
             }
             Some(_) if stride == self.stride && stride != 0 => Place::Strided,
             Some(_) if offset < self.start => Place::Backward,
-            Some(_) if offset.saturating_sub(self.end) <= FORWARD_BYTES_MAX && offset > self.end => {
+            Some(_)
+                if offset.saturating_sub(self.end) <= FORWARD_BYTES_MAX && offset > self.end =>
+            {
                 Place::Forward
             }
             Some(_) => Place::Elsewhere,

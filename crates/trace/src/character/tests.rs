@@ -101,7 +101,14 @@ impl Drawn {
                 flying.push(now + duration);
             }
             let op = if is_read { Op::Read } else { Op::Write };
-            let made = Event { handle: id + 100, file: id, offset, length: bytes, flags, ..event(op, id, now, duration) };
+            let made = Event {
+                handle: id + 100,
+                file: id,
+                offset,
+                length: bytes,
+                flags,
+                ..event(op, id, now, duration)
+            };
             self.events.push(made);
             self.requests += 1;
             self.sizes += bytes;
@@ -312,8 +319,14 @@ fn what_waits_for_no_storage_is_not_at_it() {
     drawn.files.push(FileEntry { id: 1, ..FileEntry::default() });
     drawn.files.push(FileEntry { id: 2, kind: FileKind::Other, ..FileEntry::default() });
     for at in 0..1000_u64 {
-        let read = Event { file: 1, handle: 1, length: PAGE, ..event(Op::Read, 1, at * 1_000_000, 50_000) };
-        let pipe = Event { file: 2, handle: 2, length: 10, ..event(Op::Read, 2, at * 1_000_000, 900_000) };
+        let read = Event {
+            file: 1,
+            handle: 1,
+            length: PAGE,
+            ..event(Op::Read, 1, at * 1_000_000, 50_000)
+        };
+        let pipe =
+            Event { file: 2, handle: 2, length: 10, ..event(Op::Read, 2, at * 1_000_000, 900_000) };
         drawn.events.extend([read, pipe, event(Op::Wait, 3, at * 1_000_000, 990_000)]);
     }
     let whole = drawn.described().whole;
@@ -328,7 +341,12 @@ fn mapped_data_are_unique_data_and_programs_are_not() {
     drawn.files.extend([file(1, "database"), file(2, "program"), file(3, "")]);
     for at in 0..100_u64 {
         for (file, op) in [(1, Op::FaultR), (2, Op::FaultR), (3, Op::FaultW)] {
-            let fault = Event { file, offset: at * 16 * PAGE, length: 16 * PAGE, ..event(op, 1, at * 1000, 500) };
+            let fault = Event {
+                file,
+                offset: at * 16 * PAGE,
+                length: 16 * PAGE,
+                ..event(op, 1, at * 1000, 500)
+            };
             drawn.events.push(fault);
         }
     }
@@ -344,7 +362,13 @@ fn a_copy_reads_and_writes() {
     let mut drawn = Drawn::default();
     drawn.files.extend([1, 2].map(|id| FileEntry { id, ..FileEntry::default() }));
     let create = Event { file: 2, ..event(Op::Create, 1, 0, 10) };
-    let copy = |at: u64| Event { file: 1, other: 2, offset: at << 20, length: 1 << 20, ..event(Op::Copy, 1, 1000 + at, 1) };
+    let copy = |at: u64| Event {
+        file: 1,
+        other: 2,
+        offset: at << 20,
+        length: 1 << 20,
+        ..event(Op::Copy, 1, 1000 + at, 1)
+    };
     drawn.events.extend([create, copy(0), copy(1)]);
     drawn.events.push(Event { file: 2, ..event(Op::Sync, 1, 9000, 10) });
     let whole = drawn.described().whole;
@@ -369,7 +393,12 @@ fn a_model_is_small_and_names_nobody() {
             let start = u64::from(id) * 1_000_000 + at * 40_000;
             let op = Op::ALL[(at + u64::from(id)) as usize % Op::ALL.len()];
             let length = 1 + at * u64::from(id) * 37;
-            drawn.events.push(Event { file: id + 1, handle: id + 1, length, ..event(op, id, start, 20_000) });
+            drawn.events.push(Event {
+                file: id + 1,
+                handle: id + 1,
+                length,
+                ..event(op, id, start, 20_000)
+            });
         }
     }
     let app = drawn.described();
@@ -382,8 +411,12 @@ fn a_model_is_small_and_names_nobody() {
 
 #[test]
 fn a_mixture_adds_up() {
-    let (a, ..) = described("unique_bytes=64MiB,size_mean=4KiB,size_dist=fixed,read_frac=1,seq_frac=0", 1);
-    let (b, ..) = described("unique_bytes=64MiB,size_mean=64KiB,size_dist=fixed,read_frac=0,seq_frac=1,process_num=2", 2);
+    let (a, ..) =
+        described("unique_bytes=64MiB,size_mean=4KiB,size_dist=fixed,read_frac=1,seq_frac=0", 1);
+    let (b, ..) = described(
+        "unique_bytes=64MiB,size_mean=64KiB,size_dist=fixed,read_frac=0,seq_frac=1,process_num=2",
+        2,
+    );
     let both = mix(&a, &b).whole;
     assert_eq!(both.five.unique_bytes, a.whole.five.unique_bytes + b.whole.five.unique_bytes);
     assert_eq!(both.five.process_num, 3);

@@ -222,9 +222,11 @@ fn loses(app: &App, stretches: &[&Behaviour]) -> Vec<String> {
         .sum();
     let mixed = |one: &&&Behaviour| one.five.read_frac > 0.01 && one.five.read_frac < 0.99;
     let told = [
-        Some("the order of places: which data are touched again, and when (a cache sees another \
+        Some(
+            "the order of places: which data are touched again, and when (a cache sees another \
               miss ratio unless all of it fits or none)"
-            .to_owned()),
+                .to_owned(),
+        ),
         any(mixed).then(|| {
             "sequence across directions: fio lets a read follow the last read and a write the last \
              write"

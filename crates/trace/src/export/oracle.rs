@@ -48,7 +48,14 @@ pub fn oracle<R: ChunkReader + 'static>(
         .filter(|f| !matches!(f.kind, FileKind::Regular | FileKind::Block | FileKind::Object))
         .map(|file| file.id)
         .collect();
-    let mut touches = Touches { out, buffer: Vec::new(), last: HashMap::new(), changes: Vec::new(), written: 0, count: 0 };
+    let mut touches = Touches {
+        out,
+        buffer: Vec::new(),
+        last: HashMap::new(),
+        changes: Vec::new(),
+        written: 0,
+        count: 0,
+    };
     store.for_each_event(|event| {
         let moves = matches!(event.op, Op::Read | Op::Write | Op::Sendfile | Op::Get | Op::Set);
         let is_data = event.error == 0 && event.length > 0 && (event.file != 0 || !knows_files);

@@ -282,9 +282,7 @@ pub(super) fn write_entries(
         Column::File => {
             required::<Int32Type>(to, files().map(|file| file.map_or(0, |f| f.id as i32)))
         }
-        Column::Handle | Column::Error | Column::Flags => {
-            required::<Int32Type>(to, all.map(|_| 0))
-        }
+        Column::Handle | Column::Error | Column::Flags => required::<Int32Type>(to, all.map(|_| 0)),
         Column::Offset | Column::Length | Column::Other => {
             required::<Int64Type>(to, all.map(|_| 0))
         }

@@ -136,9 +136,8 @@ impl<R: ChunkReader + 'static> Store<R> {
 
 /// When the last event of a row group began.
 fn newest_ns(group: &RowGroupMetaData) -> Option<u64> {
-    let is_start = |column: &&ColumnChunkMetaData| {
-        column.column_path().string() == Column::Start.name()
-    };
+    let is_start =
+        |column: &&ColumnChunkMetaData| column.column_path().string() == Column::Start.name();
     match group.columns().iter().find(is_start)?.statistics()? {
         Statistics::Int64(values) => values.max_opt().map(|ns| ns.unsigned_abs()),
         _ => None,

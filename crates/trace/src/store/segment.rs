@@ -74,9 +74,7 @@ pub(super) fn read<R: ChunkReader>(reader: &R) -> Result<Footers, StoreError> {
     }
     match footer_before(reader, length)? {
         Some(last) => match value_of::<Whole>(&last, super::INFO_KEY) {
-            Some(whole) => {
-                Ok(Footers { groups: last.row_groups().to_vec(), whole, is_cut: false })
-            }
+            Some(whole) => Ok(Footers { groups: last.row_groups().to_vec(), whole, is_cut: false }),
             None if segment_of(&last).is_some() => chain(reader, last),
             None => Err(StoreError::NotATrace),
         },

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use parquet::data_type::ByteArray;
-use parquet::file::metadata::KeyValue;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor};
 
@@ -96,16 +96,16 @@ impl<W: Write + Send> StoreWriter<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn close(mut self, info: &TraceInfo) -> Result<W, StoreError> {
-        self.end(info)?;
+        self.say(info)?;
         Ok(self.file.into_inner()?)
     }
 
-    fn end(&mut self, info: &TraceInfo) -> Result<(), StoreError> {
+    /// Writes out everything and has the footer say what is known of the whole.
+    fn say(&mut self, info: &TraceInfo) -> Result<(), StoreError> {
         self.flush()?;
         let whole = Whole { version: VERSION, names: self.names, info: info.clone() };
         let said = serde_json::to_string(&whole).map_err(io::Error::other)?;
         self.file.append_key_value_metadata(KeyValue::new(INFO_KEY.to_owned(), said));
-        self.file.finish()?;
         Ok(())
     }
 
@@ -203,8 +203,7 @@ impl Chain {
         &mut self,
         file: &mut SerializedFileWriter<W>,
     ) -> Result<(), StoreError> {
-        let segment =
-            Segment { number: self.segments, ends_before: self.ends_before, whole: None };
+        let segment = Segment { number: self.segments, ends_before: self.ends_before, whole: None };
         let footer = segment::footer(&segment, &self.schema, file.flushed_row_groups().last())?;
         file.write_all(&footer)?;
         self.segments += 1;
@@ -230,6 +229,8 @@ impl<W: Write + Send> Sink for StoreWriter<W> {
     }
 
     fn finish(&mut self, info: &TraceInfo) -> io::Result<()> {
-        Ok(self.end(info)?)
+        self.say(info)?;
+        self.file.finish().map_err(StoreError::from)?;
+        Ok(())
     }
 }
