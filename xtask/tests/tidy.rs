@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ioscape-analysis", &["ioscape-model", "ioscape-stats"]),
     ("ioscape-page-predictor", &["ioscape-model", "ioscape-analysis"]),
     ("ioscape-import", &["ioscape-model", "ioscape-stats", "ioscape-analysis"]),
+    ("ioscape-trace", &["ioscape-model", "ioscape-stats"]),
     ("ioscape-report", &["ioscape-model"]),
     ("ioscape-suite", &["ioscape-model", "ioscape-stats", "ioscape-engine"]),
     (
@@ -40,6 +41,7 @@ const PURE: &[&str] = &[
     "crates/page-predictor/",
     "crates/import/",
     "crates/report/",
+    "crates/trace/",
 ];
 
 const ABSENCES: &[Absence] = &[

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ioscape_analysis::predict::Predictor;
+use ioscape_model::app::{App, Behaviour};
 use ioscape_model::{Workload, WorkloadError, named};
+use ioscape_trace::character;
 use toml::{Spanned, Value};
 
 use crate::args::WorkloadArgs;
@@ -122,7 +124,37 @@ fn from_text(text: &str, flags: &WorkloadArgs) -> anyhow::Result<Asked> {
 fn from_file(path: &str, flags: &WorkloadArgs) -> anyhow::Result<Vec<Asked>> {
     let wrong = |what: String| usage(format!("{path}: {}", what.replace('\n', " ")));
     let text = text_file::read(Path::new(path), text_file::TYPED_BYTES_MAX).map_err(wrong)?;
+    if text.trim_start().starts_with('{') {
+        return of_model(&text, flags).map_err(wrong);
+    }
     all_of(&text, flags).map_err(wrong)
+}
+
+/// The phases of an application model as workloads that a map can tell of: the five parameters,
+/// requests in flight and syncs.
+fn of_model(text: &str, flags: &WorkloadArgs) -> Result<Vec<Asked>, String> {
+    let app = App::parse(text).map_err(|error| error.to_string())?;
+    let over = flags.pairs();
+    let says_access = over.iter().any(|(key, _)| *key == "access");
+    let stretches = app.stretches();
+    let asked = |(at, stretch): (usize, &&Behaviour)| {
+        let usual = Workload::default();
+        let work = Workload {
+            size_dist: usual.size_dist,
+            access: usual.access,
+            rate: usual.rate,
+            arrivals: usual.arrivals,
+            ..character::workload(stretch)
+        };
+        let align = work.align.to_string();
+        let is_aligned = over.iter().any(|(key, _)| *key == "align");
+        let own = (!is_aligned).then_some(("align", align.as_str()));
+        let pairs = own.into_iter().chain(over.iter().copied());
+        let work = work.with_pairs(pairs).map_err(|error| error.to_string())?;
+        let name = if stretches.len() > 1 { format!("phase-{}", at + 1) } else { "app".to_owned() };
+        Ok(Asked { name, work, says_access })
+    };
+    stretches.iter().enumerate().map(asked).collect()
 }
 
 /// The workloads of a file's text.
@@ -217,6 +249,21 @@ mod tests {
         let text = format!("@{}", file.path().display());
         let work = read(Some(&text), &flags("seq_frac", "0")).unwrap();
         assert_eq!((work.unique_bytes, work.read_frac), (1 << 30, 0.25));
+    }
+
+    #[test]
+    fn the_phases_of_a_model_are_workloads() {
+        let text = r#"{"phases": [
+            {"five": {"unique_bytes": 67108864, "size_mean": 8192, "read_frac": 0.7, "process_num": 2}},
+            {"five": {"unique_bytes": 4096, "size_mean": 65536}, "arrivals": "open",
+             "arriving": {"rate_per_s": 10}, "syncs": {"every": 4}}]}"#;
+        let (_file, typed) = file(text);
+        let all = read_all(&[typed], &WorkloadArgs::default()).unwrap();
+        let names: Vec<&str> = all.iter().map(|asked| asked.name.as_str()).collect();
+        assert_eq!(names, ["phase-1", "phase-2"]);
+        assert_eq!((all[0].work.size_mean, all[0].work.process_num), (8192, 2));
+        assert_eq!((all[1].work.fsync_every, all[1].work.unique_bytes), (4, 8 * 65536));
+        assert!(all.iter().all(|asked| asked.work.check().is_ok()));
     }
 
     fn file(text: &str) -> (tempfile::NamedTempFile, String) {

@@ -202,13 +202,13 @@ impl Op {
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// O_DIRECT.
+    /// `O_DIRECT`.
     pub const DIRECT: Self = Self(1);
-    /// O_SYNC, O_DSYNC, RWF_SYNC or RWF_DSYNC.
+    /// `O_SYNC`, `O_DSYNC`, `RWF_SYNC` or `RWF_DSYNC`.
     pub const SYNC: Self = Self(1 << 1);
-    /// O_APPEND: the offset is the end of the file.
+    /// `O_APPEND`: the offset is the end of the file.
     pub const APPEND: Self = Self(1 << 2);
-    /// RWF_NOWAIT.
+    /// `RWF_NOWAIT`.
     pub const NOWAIT: Self = Self(1 << 3);
     /// The offset is the description's own position.
     pub const IMPLICIT_OFFSET: Self = Self(1 << 4);
@@ -218,9 +218,9 @@ impl Flags {
     pub const FIXED: Self = Self(1 << 6);
     /// Seen as a page fault of a mapping.
     pub const FROM_FAULT: Self = Self(1 << 7);
-    /// O_EXCL.
+    /// `O_EXCL`.
     pub const EXCL: Self = Self(1 << 8);
-    /// O_TRUNC.
+    /// `O_TRUNC`.
     pub const TRUNC: Self = Self(1 << 9);
 
     /// Whether all bits of `other` are set.

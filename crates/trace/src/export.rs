@@ -9,3 +9,6 @@ pub use csv::csv;
 pub use fio::{FioJob, fio_job};
 pub use iolog::iolog;
 pub use oracle::{OracleCounts, oracle};
+
+#[cfg(test)]
+mod tests;

@@ -28,18 +28,6 @@ pub(super) fn doubts(app: &App, ground: &Ground<'_>) -> Vec<Doubt> {
     let whole = &app.whole;
     let mapped = whole.unique.mapped_bytes as f64 / whole.five.unique_bytes.max(1) as f64;
     let calls = (whole.calls + info.lost).max(1) as f64;
-    let layer = match info.layer {
-        Layer::Block => Some(
-            "block requests are what the page cache missed: the numbers are the device's, not the \
-             application's",
-        ),
-        Layer::Http => Some("requests to a server are not its I/O"),
-        Layer::KeyValue => Some("keys and values have no places: sequence is unknown"),
-        Layer::File | Layer::Library => {
-            Some("calls below the library or replay format are not seen: names and syncs may lack")
-        }
-        Layer::Syscall => None,
-    };
     let all = [
         (info.lost > 0).then(|| {
             let share = show_percent(info.lost as f64 / calls);
@@ -91,9 +79,25 @@ pub(super) fn doubts(app: &App, ground: &Ground<'_>) -> Vec<Doubt> {
                         lower bound";
             (DoubtCode::Bounded, text.to_owned())
         }),
-        layer.map(|text| (DoubtCode::Layer, text.to_owned())),
+        of_layer(info.layer).map(|text| (DoubtCode::Layer, text.to_owned())),
     ];
     let limits = info.limits.iter().map(|text| (DoubtCode::Limit, text.clone()));
     let told = all.into_iter().flatten().chain(limits);
     told.map(|(code, text)| Doubt { code, text }).collect()
+}
+
+/// What a layer does not show.
+fn of_layer(layer: Layer) -> Option<&'static str> {
+    match layer {
+        Layer::Block => Some(
+            "block requests are what the page cache missed: the numbers are the device's, not the \
+             application's",
+        ),
+        Layer::Http => Some("requests to a server are not its I/O"),
+        Layer::KeyValue => Some("keys and values have no places: sequence is unknown"),
+        Layer::File | Layer::Library => {
+            Some("calls below the library or replay format are not seen: names and syncs may lack")
+        }
+        Layer::Syscall => None,
+    }
 }

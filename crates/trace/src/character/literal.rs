@@ -36,16 +36,14 @@ pub fn workload(behaviour: &Behaviour) -> Workload {
         process_num,
         align,
         depth: behaviour.concurrency.depth.clamp(1, 4096),
-        access: match behaviour.concurrency.direct_frac > 0.5 {
-            true => Access::Direct,
-            false => Access::Buffered,
+        access: if behaviour.concurrency.direct_frac > 0.5 {
+            Access::Direct
+        } else {
+            Access::Buffered
         },
         fsync_every: behaviour.syncs.every,
         rate: if is_open { three_digits(behaviour.arriving.rate_per_s) } else { 0.0 },
-        arrivals: match is_open && is_random {
-            true => Arrivals::Poisson,
-            false => Arrivals::Fixed,
-        },
+        arrivals: if is_open && is_random { Arrivals::Poisson } else { Arrivals::Fixed },
         ..usual
     }
 }

@@ -56,11 +56,6 @@ impl PageSet {
         self.chunks.iter().filter_map(common).sum()
     }
 
-    /// How many there are.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
-
     /// How much data they hold.
     pub(crate) fn bytes(&self) -> u64 {
         self.count * PAGE_BYTES
@@ -138,7 +133,7 @@ mod tests {
                 set.insert_bytes(file, offset, bytes);
                 let pages = offset / PAGE_BYTES..=(offset + bytes - 1) / PAGE_BYTES;
                 truth.extend(pages.map(|page| (file, page)));
-                prop_assert_eq!(set.count(), truth.len() as u64);
+                prop_assert_eq!(set.count, truth.len() as u64);
             }
         }
     }
@@ -150,8 +145,8 @@ mod tests {
             set.insert_bytes(1, page * 3 * PAGE_BYTES, 1);
         }
         set.insert_bytes(1, 0, 0);
-        assert_eq!(set.count(), 1000);
+        assert_eq!(set.count, 1000);
         set.insert_bytes(1, u64::MAX - 10, 100);
-        assert_eq!(set.count(), 1001);
+        assert_eq!(set.count, 1001);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, HashMap};
 use super::dirty::{Dirty, Synced};
 use crate::{Event, FileEntry, FileKind, Flags, Layer, Op};
 
-/// PROT_EXEC in an `Mmap` event's second number.
+/// `PROT_EXEC` in an `Mmap` event's second number.
 const PROT_EXEC: u64 = 4;
 /// The class of programs and libraries.
 const PROGRAM: &str = "program";
@@ -288,9 +288,8 @@ impl Memory {
             return [None, None];
         }
         match event.op {
-            Op::Read | Op::Get => [self.request(event, Direction::Read), None],
+            Op::Read | Op::Get | Op::Sendfile => [self.request(event, Direction::Read), None],
             Op::Write | Op::Set => [self.request(event, Direction::Write), None],
-            Op::Sendfile => [self.request(event, Direction::Read), None],
             Op::Copy => [self.request(event, Direction::Read), self.copied(event)],
             _ => [None, None],
         }
@@ -357,11 +356,10 @@ impl Memory {
             return None;
         }
         match event.op {
-            Op::Create => {
+            Op::Create | Op::Open if event.op == Op::Create || event.flags.has(Flags::TRUNC) => {
                 self.dirty.created(event.file);
                 self.copied_to.remove(&event.file);
             }
-            Op::Open if event.flags.has(Flags::TRUNC) => drop(self.copied_to.remove(&event.file)),
             Op::Unlink => self.dirty.gone(event.file),
             Op::Sync | Op::Dsync => {
                 let is_directory = self.known(event.file).kind == FileKind::Directory;
@@ -450,10 +448,9 @@ impl Stream {
         if is_storage {
             self.mean_call_ns += NEW_WEIGHT * (duration_ns as f64 - self.mean_call_ns);
         }
-        let end = match event.flags.has(Flags::ASYNC) {
-            true => event.start_ns,
-            false => event.start_ns.saturating_add(duration_ns),
-        };
+        let is_waited_for = !event.flags.has(Flags::ASYNC);
+        let in_call_ns = if is_waited_for { duration_ns } else { 0 };
+        let end = event.start_ns.saturating_add(in_call_ns);
         self.last_end_ns = Some(self.last_end_ns.map_or(end, |before| before.max(end)));
         self.last_class = Some(class);
         self.last_was_storage = is_storage;

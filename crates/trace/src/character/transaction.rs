@@ -82,7 +82,9 @@ fn repeated(tokens: &[Token]) -> Option<Transaction> {
 /// How like two calls drawn at random are.
 fn chance(tokens: &[Token]) -> f64 {
     let mut counts: HashMap<Token, u64> = HashMap::new();
-    tokens.iter().for_each(|token| *counts.entry(*token).or_default() += 1);
+    for token in tokens {
+        *counts.entry(*token).or_default() += 1;
+    }
     let total = tokens.len() as f64;
     counts.values().map(|count| (*count as f64 / total).powi(2)).sum()
 }

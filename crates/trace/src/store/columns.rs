@@ -131,11 +131,17 @@ impl Column {
     fn physical(self) -> Physical {
         match self {
             Self::Op | Self::Kind | Self::Class | Self::Path => Physical::BYTE_ARRAY,
-            Self::Stream | Self::Handle | Self::File | Self::Error | Self::Flags => Physical::INT32,
-            Self::Directory | Self::Depth | Self::DeviceMajor | Self::DeviceMinor => {
-                Physical::INT32
-            }
-            Self::Process | Self::Parent => Physical::INT32,
+            Self::Stream
+            | Self::Handle
+            | Self::File
+            | Self::Error
+            | Self::Flags
+            | Self::Directory
+            | Self::Depth
+            | Self::DeviceMajor
+            | Self::DeviceMinor
+            | Self::Process
+            | Self::Parent => Physical::INT32,
             _ => Physical::INT64,
         }
     }
@@ -224,19 +230,19 @@ pub(super) fn write_events(
 ) -> Written {
     let all = events.iter();
     match column {
-        Column::Start => required::<Int64Type>(to, all.map(|e| e.start_ns as i64)),
+        Column::Start => required::<Int64Type>(to, all.map(|e| e.start_ns.cast_signed())),
         Column::Duration => optional::<Int64Type>(to, all.map(|e| e.duration_ns.map(signed))),
         Column::Op => required::<ByteArrayType>(to, all.map(|e| words[e.op as usize].clone())),
-        Column::Stream => required::<Int32Type>(to, all.map(|e| e.stream as i32)),
-        Column::Handle => required::<Int32Type>(to, all.map(|e| e.handle as i32)),
-        Column::File => required::<Int32Type>(to, all.map(|e| e.file as i32)),
-        Column::Offset => required::<Int64Type>(to, all.map(|e| e.offset as i64)),
-        Column::Length => required::<Int64Type>(to, all.map(|e| e.length as i64)),
+        Column::Stream => required::<Int32Type>(to, all.map(|e| e.stream.cast_signed())),
+        Column::Handle => required::<Int32Type>(to, all.map(|e| e.handle.cast_signed())),
+        Column::File => required::<Int32Type>(to, all.map(|e| e.file.cast_signed())),
+        Column::Offset => required::<Int64Type>(to, all.map(|e| e.offset.cast_signed())),
+        Column::Length => required::<Int64Type>(to, all.map(|e| e.length.cast_signed())),
         Column::Asked => optional::<Int64Type>(to, all.map(|e| e.asked.map(signed))),
         Column::Error => required::<Int32Type>(to, all.map(|e| i32::from(e.error))),
         Column::Flags => required::<Int32Type>(to, all.map(|e| i32::from(e.flags.0))),
         Column::CpuGap => optional::<Int64Type>(to, all.map(|e| e.cpu_gap_ns.map(signed))),
-        Column::Other => required::<Int64Type>(to, all.map(|e| e.other as i64)),
+        Column::Other => required::<Int64Type>(to, all.map(|e| e.other.cast_signed())),
         Column::Kind | Column::Class | Column::Path => {
             optional::<ByteArrayType>(to, all.map(|_| None))
         }
@@ -254,33 +260,37 @@ pub(super) fn write_entries(
     to: &mut SerializedColumnWriter<'_>,
 ) -> Written {
     let all = entries.iter();
-    let file = |entry: &Entry| match entry {
-        Entry::File(file) => Some(file.clone()),
-        Entry::Stream(_) => None,
+    let files = || {
+        entries.iter().map(|entry| match entry {
+            Entry::File(file) => Some(file),
+            Entry::Stream(_) => None,
+        })
     };
-    let stream = |entry: &Entry| match entry {
-        Entry::File(_) => None,
-        Entry::Stream(stream) => Some(stream.clone()),
+    let streams = || {
+        entries.iter().map(|entry| match entry {
+            Entry::File(_) => None,
+            Entry::Stream(stream) => Some(stream),
+        })
     };
-    let files = || entries.iter().map(file);
-    let streams = || entries.iter().map(stream);
     match column {
-        Column::Op => required::<ByteArrayType>(
-            to,
-            all.map(|entry| match entry {
-                Entry::File(_) => ByteArray::from(FILE),
-                Entry::Stream(_) => ByteArray::from(STREAM),
-            }),
-        ),
-        Column::Start => required::<Int64Type>(
-            to,
-            streams().map(|stream| stream.map_or(0, |stream| stream.start_ns as i64)),
-        ),
+        Column::Op => {
+            let word = |entry: &Entry| match entry {
+                Entry::File(_) => FILE,
+                Entry::Stream(_) => STREAM,
+            };
+            required::<ByteArrayType>(to, all.map(|entry| ByteArray::from(word(entry))))
+        }
+        Column::Start => {
+            let start = |stream: Option<&StreamEntry>| stream.map_or(0, |s| s.start_ns);
+            required::<Int64Type>(to, streams().map(|stream| start(stream).cast_signed()))
+        }
         Column::Stream => {
-            required::<Int32Type>(to, streams().map(|stream| stream.map_or(0, |s| s.id as i32)))
+            let id = |stream: Option<&StreamEntry>| stream.map_or(0, |s| s.id);
+            required::<Int32Type>(to, streams().map(|stream| id(stream).cast_signed()))
         }
         Column::File => {
-            required::<Int32Type>(to, files().map(|file| file.map_or(0, |f| f.id as i32)))
+            let id = |file: Option<&FileEntry>| file.map_or(0, |f| f.id);
+            required::<Int32Type>(to, files().map(|file| id(file).cast_signed()))
         }
         Column::Handle | Column::Error | Column::Flags => required::<Int32Type>(to, all.map(|_| 0)),
         Column::Offset | Column::Length | Column::Other => {
@@ -289,32 +299,26 @@ pub(super) fn write_entries(
         Column::Duration | Column::Asked | Column::CpuGap => {
             optional::<Int64Type>(to, all.map(|_| None))
         }
-        Column::Kind => optional::<ByteArrayType>(
-            to,
-            files().map(|file| file.map(|f| ByteArray::from(word(f.kind).as_str()))),
-        ),
-        Column::Class => optional::<ByteArrayType>(
-            to,
-            files().map(|file| file.map(|f| ByteArray::from(f.class.as_str()))),
-        ),
-        Column::Path => optional::<ByteArrayType>(
-            to,
-            files().map(|file| file?.path.map(|path| ByteArray::from(path.as_str()))),
-        ),
+        Column::Kind | Column::Class | Column::Path => {
+            optional::<ByteArrayType>(to, files().map(|file| text(column, file?)))
+        }
         Column::Directory | Column::Depth | Column::DeviceMajor | Column::DeviceMinor => {
-            optional::<Int32Type>(to, files().map(|file| file.map(|f| small(column, &f))))
+            optional::<Int32Type>(to, files().map(|file| file.map(|f| small(column, f))))
         }
         Column::Key | Column::FirstBytes | Column::LastBytes | Column::ResidentBytes => {
-            optional::<Int64Type>(to, files().map(|file| large(column, &file?)))
+            optional::<Int64Type>(to, files().map(|file| large(column, file?)))
         }
         Column::Process => {
-            optional::<Int32Type>(to, streams().map(|stream| stream.map(|s| s.process as i32)))
+            let process = |stream: &StreamEntry| stream.process.cast_signed();
+            optional::<Int32Type>(to, streams().map(|stream| stream.map(process)))
         }
         Column::Parent => {
-            optional::<Int32Type>(to, streams().map(|stream| stream.map(|s| s.parent as i32)))
+            let parent = |stream: &StreamEntry| stream.parent.cast_signed();
+            optional::<Int32Type>(to, streams().map(|stream| stream.map(parent)))
         }
         Column::End => {
-            optional::<Int64Type>(to, streams().map(|stream| stream.map(|s| s.end_ns as i64)))
+            let end = |stream: &StreamEntry| stream.end_ns.cast_signed();
+            optional::<Int64Type>(to, streams().map(|stream| stream.map(end)))
         }
         Column::Cpu => {
             optional::<Int64Type>(to, streams().map(|stream| stream?.cpu_ns.map(signed)))
@@ -322,20 +326,28 @@ pub(super) fn write_entries(
     }
 }
 
+fn text(column: Column, file: &FileEntry) -> Option<ByteArray> {
+    match column {
+        Column::Kind => Some(ByteArray::from(word(file.kind).as_str())),
+        Column::Class => Some(ByteArray::from(file.class.as_str())),
+        _ => file.path.as_deref().map(ByteArray::from),
+    }
+}
+
 fn small(column: Column, file: &FileEntry) -> i32 {
     match column {
-        Column::Directory => file.directory as i32,
+        Column::Directory => file.directory.cast_signed(),
         Column::Depth => i32::from(file.depth),
-        Column::DeviceMajor => file.device.0 as i32,
-        _ => file.device.1 as i32,
+        Column::DeviceMajor => file.device.0.cast_signed(),
+        _ => file.device.1.cast_signed(),
     }
 }
 
 fn large(column: Column, file: &FileEntry) -> Option<i64> {
     match column {
-        Column::Key => Some(file.key as i64),
-        Column::FirstBytes => Some(file.first_bytes as i64),
-        Column::LastBytes => Some(file.last_bytes as i64),
+        Column::Key => Some(file.key.cast_signed()),
+        Column::FirstBytes => Some(file.first_bytes.cast_signed()),
+        Column::LastBytes => Some(file.last_bytes.cast_signed()),
         _ => file.resident_bytes.map(signed),
     }
 }
@@ -354,7 +366,7 @@ fn word(value: impl Serialize) -> String {
 }
 
 fn signed(value: u64) -> i64 {
-    value as i64
+    value.cast_signed()
 }
 
 fn required<T: DataType>(

@@ -68,7 +68,9 @@ fn written(events: &[Event], files: &[FileEntry], names: Names) -> Vec<u8> {
     let mut writer = StoreWriter::new(Vec::new(), names, &info()).unwrap();
     for (at, event) in events.iter().enumerate() {
         if at % 1000 == 0 {
-            files.iter().for_each(|file| writer.file(file.clone()).unwrap());
+            for file in files {
+                writer.file(file.clone()).unwrap();
+            }
         }
         writer.event(event).unwrap();
         if at % 2500 == 2499 {
@@ -205,7 +207,9 @@ fn an_event_costs_few_bytes() {
         })
         .collect();
     let mut writer = StoreWriter::new(Vec::new(), Names::Hashed, &info()).unwrap();
-    events.iter().for_each(|event| writer.event(event).unwrap());
+    for event in &events {
+        writer.event(event).unwrap();
+    }
     let bytes = writer.close(&info()).unwrap().len();
     assert!(bytes < 9 * events.len(), "{} bytes per event", bytes as f64 / 1e5);
 }
