@@ -61,7 +61,11 @@ pub(crate) fn describe(path: &Path) -> anyhow::Result<App> {
 /// The description of a trace, with progress on a terminal.
 pub(crate) fn describe_trace(path: &Path, store: &Store<File>) -> anyhow::Result<App> {
     let bar = bar("reading");
-    let mut see = |share: f64| bar.iter().for_each(|bar| bar.set_position((share * STEPS) as u64));
+    let mut see = |share: f64| {
+        if let Some(bar) = &bar {
+            bar.set_position((share * STEPS) as u64);
+        }
+    };
     let described = character::characterise(store, &mut see);
     if let Some(bar) = &bar {
         bar.finish_and_clear();
