@@ -35,7 +35,7 @@ pub(crate) struct ExportArgs {
 enum TraceFormat {
     /// A job file for fio, which says what it keeps of the application and what it loses
     Fio,
-    /// Calls that fio replays by read_iolog, version 2
+    /// Calls that fio replays, in its log format of version 2
     Iolog,
     /// Touches of pages as libCacheSim reads them (oracleGeneral)
     Oracle,
