@@ -219,14 +219,16 @@ impl Tally {
         self.at_it.add(event.start_ns, end_ns);
         let stream = self.streams.entry(event.stream).or_default();
         stream.busy_ns += duration_ns;
-        let from_ns = event.start_ns.max(stream.covered_until_ns);
-        stream.covered_ns += end_ns.saturating_sub(from_ns);
-        stream.covered_until_ns = stream.covered_until_ns.max(end_ns);
         if let Some(gap) = seen.gap.filter(|gap| gap.is_active) {
             let until_ns = gap.from_ns + gap.length_ns;
             self.at_it.add(gap.from_ns, until_ns);
-            stream.active_gaps_ns += gap.length_ns;
+            // Requests in flight may have covered it.
+            let open_ns = until_ns.saturating_sub(gap.from_ns.max(stream.covered_until_ns));
+            stream.active_gaps_ns += open_ns;
         }
+        let from_ns = event.start_ns.max(stream.covered_until_ns);
+        stream.covered_ns += end_ns.saturating_sub(from_ns);
+        stream.covered_until_ns = stream.covered_until_ns.max(end_ns);
         if let Some(in_flight) = seen.in_flight {
             self.flights.add(in_flight);
         }

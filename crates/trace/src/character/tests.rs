@@ -216,7 +216,9 @@ fn workloads_come_back_as_they_were_drawn() {
             }
             let arrivals = if work.rate > 0.0 { Loop::Open } else { Loop::Closed };
             assert_eq!(whole.arrivals, arrivals, "{text}: {:?}", whole.arriving);
-            assert!(app.phases.is_empty(), "{text}: phases at {:?}", starts(&app));
+            // Streams end one after the other: what the last do alone may be a phase of its own.
+            let early = starts(&app).into_iter().skip(1).find(|s| *s < 0.9 * whole.elapsed_s);
+            assert!(early.is_none(), "{text}: phases at {:?}", starts(&app));
             Workload::parse(&whole.workload).unwrap();
         }
     }
