@@ -42,7 +42,7 @@ pub(super) struct Synced {
 }
 
 #[derive(Debug, Default)]
-struct File {
+struct DirtyFile {
     /// First dirty page and the page after the last, of each piece.
     dirty: BTreeMap<u64, u64>,
     pages: u64,
@@ -55,7 +55,7 @@ struct File {
 /// Dirty data of all files.
 #[derive(Debug, Default)]
 pub(super) struct Dirty {
-    files: HashMap<u32, File>,
+    files: HashMap<u32, DirtyFile>,
     /// Whether some file had more pieces than are kept apart.
     pub(super) is_bounded: bool,
 }
@@ -63,7 +63,7 @@ pub(super) struct Dirty {
 impl Dirty {
     /// A file was made, or cut to nothing.
     pub(super) fn created(&mut self, file: u32) {
-        self.files.insert(file, File { is_new: true, ..File::default() });
+        self.files.insert(file, DirtyFile { is_new: true, ..DirtyFile::default() });
     }
 
     /// A file went away, and what was dirty of it.
@@ -74,8 +74,11 @@ impl Dirty {
     /// A file was written; `length` is how long it was when it was first seen.
     pub(super) fn written(&mut self, file: u32, offset: u64, bytes: u64, length: u64) {
         let entry = self.files.entry(file);
-        let file =
-            entry.or_insert_with(|| File { length, length_synced: length, ..File::default() });
+        let file = entry.or_insert_with(|| DirtyFile {
+            length,
+            length_synced: length,
+            ..DirtyFile::default()
+        });
         let end = offset.saturating_add(bytes);
         file.writes += 1;
         file.length = file.length.max(end);
@@ -102,12 +105,12 @@ impl Dirty {
         let (pages, extents) = (file.pages, file.dirty.len() as u64);
         let synced = Synced { kind, pages, extents, writes: file.writes };
         let length = file.length;
-        *file = File { length, length_synced: length, ..File::default() };
+        *file = DirtyFile { length, length_synced: length, ..DirtyFile::default() };
         synced
     }
 }
 
-impl File {
+impl DirtyFile {
     fn add(&mut self, from: u64, to: u64) {
         let (mut from, mut to) = (from, to);
         self.pages += to - from;

@@ -309,12 +309,10 @@ pub(super) fn write_entries(
             optional::<Int64Type>(to, files().map(|file| large(column, file?)))
         }
         Column::Process => {
-            let process = |stream: &StreamEntry| stream.process.cast_signed();
-            optional::<Int32Type>(to, streams().map(|stream| stream.map(process)))
+            optional::<Int32Type>(to, streams().map(|s| s.map(|s| s.process.cast_signed())))
         }
         Column::Parent => {
-            let parent = |stream: &StreamEntry| stream.parent.cast_signed();
-            optional::<Int32Type>(to, streams().map(|stream| stream.map(parent)))
+            optional::<Int32Type>(to, streams().map(|s| s.map(|s| s.parent.cast_signed())))
         }
         Column::End => {
             let end = |stream: &StreamEntry| stream.end_ns.cast_signed();
