@@ -1,7 +1,9 @@
 //! `ioscape trace …`: what programs do to files.
 
+mod caches;
 mod export;
 mod model;
+mod opened;
 mod show;
 mod source;
 
@@ -26,6 +28,8 @@ enum TraceCommand {
     Model(model::ModelArgs),
     /// Write a trace or model in a form that other tools read: csv, oracle, iolog, fio
     Export(export::ExportArgs),
+    /// Say how much memory a trace needs: misses of caches of all sizes, and the kernel's page cache
+    Caches(caches::CachesArgs),
 }
 
 /// Does what was typed after `trace`.
@@ -34,5 +38,6 @@ pub(crate) fn trace(args: &TraceArgs) -> anyhow::Result<Exit> {
         TraceCommand::Show(args) => show::show(args),
         TraceCommand::Model(args) => model::model(args),
         TraceCommand::Export(args) => export::export(args),
+        TraceCommand::Caches(args) => caches::caches(args),
     }
 }

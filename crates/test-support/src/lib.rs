@@ -6,6 +6,7 @@ mod blameless;
 mod browser;
 mod filesystem;
 mod header;
+mod resident;
 mod skip;
 mod stream;
 
@@ -13,5 +14,6 @@ pub use blameless::blameless;
 pub use browser::browser;
 pub use filesystem::{LoopDevice, Mount, run};
 pub use header::header;
+pub use resident::pages_held;
 pub use skip::skipped;
 pub use stream::{Law, Stream};

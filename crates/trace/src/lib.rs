@@ -6,9 +6,11 @@
 //! |---|---|
 //! | [`event`] | the nouns: events, files, streams, [`Sink`] |
 //! | [`store`] | the trace's file |
+//! | [`caches`] | what caches make of a trace: miss-ratio curves, the page cache |
 //! | [`character`] | what a trace says: five parameters and more, as an application model |
 //! | [`export`] | traces for other tools |
 
+pub mod caches;
 pub mod character;
 mod classes;
 pub mod event;

@@ -4,6 +4,7 @@
 
 mod answers;
 mod applications;
+mod caches;
 mod compare;
 mod corpus;
 mod danger;

@@ -1,0 +1,199 @@
+//! Stack distances counted, and the curve that they make.
+
+use super::Access;
+
+/// How often pages were touched at each stack distance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Distances {
+    /// Touches by the number of other pages touched since the touch before.
+    pub counts: Vec<u64>,
+    /// First touches: misses in a cache of any size.
+    pub cold: u64,
+}
+
+impl Distances {
+    /// Counts touches at one distance.
+    #[inline]
+    pub(super) fn add(&mut self, distance: u64, touches: u64) {
+        let distance = distance as usize;
+        if distance >= self.counts.len() {
+            self.counts.resize((distance + 1).next_power_of_two(), 0);
+        }
+        self.counts[distance] += touches;
+    }
+
+    /// Those of another sample, too.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.cold += other.cold;
+        self.counts.resize(self.counts.len().max(other.counts.len()), 0);
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+    }
+
+    /// All touches.
+    #[must_use]
+    pub fn touches(&self) -> u64 {
+        self.cold + self.counts.iter().sum::<u64>()
+    }
+}
+
+/// Misses of an LRU cache, by its size in pages: reads and writes apart, in one cache of both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    reads: Side,
+    writes: Side,
+    pages: u64,
+    sampling: Sampling,
+}
+
+/// Reads or writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Side {
+    /// Hits in caches of 0, 1, 2, … pages.
+    hits: Vec<u64>,
+    /// Touches that were looked at.
+    seen: u64,
+    /// All touches.
+    touches: u64,
+}
+
+/// Which part of the pages a curve was made from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sampling {
+    /// Share of the pages in a sample: so much shorter are its distances.
+    pub(super) rate: f64,
+    /// Samples that are counted together.
+    pub(super) samples: f64,
+}
+
+const EVERYTHING: Sampling = Sampling { rate: 1.0, samples: 1.0 };
+
+impl Side {
+    fn new(distances: &Distances, touches: u64) -> Self {
+        let longest = distances.counts.iter().rposition(|count| *count > 0).map_or(0, |d| d + 1);
+        let sums = distances.counts[..longest].iter().scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        Self { hits: std::iter::once(0).chain(sums).collect(), seen: distances.touches(), touches }
+    }
+
+    fn misses(&self, cache_pages: u64, sampling: Sampling) -> u64 {
+        let size = if sampling == EVERYTHING {
+            cache_pages as usize
+        } else {
+            (cache_pages as f64 * sampling.rate).round() as usize
+        };
+        let misses = self.seen - self.hits[size.min(self.hits.len() - 1)];
+        if sampling == EVERYTHING {
+            return misses;
+        }
+        ((misses as f64 / sampling.rate / sampling.samples).round() as u64).min(self.touches)
+    }
+}
+
+impl Curve {
+    /// From distances of reads and writes, and the number of distinct pages.
+    #[must_use]
+    pub fn new(reads: &Distances, writes: &Distances, pages: u64) -> Self {
+        Self {
+            reads: Side::new(reads, reads.touches()),
+            writes: Side::new(writes, writes.touches()),
+            pages,
+            sampling: EVERYTHING,
+        }
+    }
+
+    /// From samples: of reads and writes the distances and how many there were in all. The adjustment
+    /// of SHARDS for a sample with too many or too few touches makes the misses those of the sample,
+    /// over its rate.
+    pub(super) fn sampled(
+        reads: (&Distances, u64),
+        writes: (&Distances, u64),
+        pages: u64,
+        sampling: Sampling,
+    ) -> Self {
+        Self {
+            reads: Side::new(reads.0, reads.1),
+            writes: Side::new(writes.0, writes.1),
+            pages,
+            sampling,
+        }
+    }
+
+    fn side(&self, access: Access) -> &Side {
+        match access {
+            Access::Read => &self.reads,
+            Access::Write => &self.writes,
+        }
+    }
+
+    /// Distinct pages: no cache needs to be larger.
+    #[must_use]
+    pub const fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// Pages touched by reads or writes, each as often as it was.
+    #[must_use]
+    pub fn touches(&self, access: Access) -> u64 {
+        self.side(access).touches
+    }
+
+    /// Touches that do not find their page in a cache of this many pages.
+    #[must_use]
+    pub fn misses(&self, access: Access, cache_pages: u64) -> u64 {
+        self.side(access).misses(cache_pages, self.sampling)
+    }
+
+    fn all_misses(&self, cache_pages: u64) -> u64 {
+        self.misses(Access::Read, cache_pages) + self.misses(Access::Write, cache_pages)
+    }
+
+    /// Share of all touches that miss, between 0 and 1; 0 where nothing was touched.
+    #[must_use]
+    pub fn miss_ratio(&self, cache_pages: u64) -> f64 {
+        let touches = self.reads.touches + self.writes.touches;
+        if touches == 0 { 0.0 } else { self.all_misses(cache_pages) as f64 / touches as f64 }
+    }
+
+    /// The smallest cache, in pages, that has this share of the hits of a cache that holds everything.
+    #[must_use]
+    pub fn pages_for_gain(&self, fraction: f64) -> u64 {
+        let touches = self.all_misses(0);
+        let hits = |pages| touches - self.all_misses(pages).min(touches);
+        let wanted = (fraction * hits(self.pages) as f64).ceil() as u64;
+        let (mut low, mut high) = (0, self.pages);
+        while low < high {
+            let middle = u64::midpoint(low, high);
+            if hits(middle) < wanted { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// Where the curve bends most, in pages: furthest below the line from an empty cache to one that
+    /// holds everything (Satopää et al., "Finding a 'Kneedle' in a Haystack", 2011).
+    #[must_use]
+    pub fn knee(&self) -> u64 {
+        let (top, bottom) = (self.miss_ratio(0), self.miss_ratio(self.pages));
+        let below = |pages: u64| {
+            let along = pages as f64 / self.pages.max(1) as f64;
+            top + (bottom - top) * along - self.miss_ratio(pages)
+        };
+        let step = (self.pages / 4096).max(1);
+        let sizes = (0..=self.pages).step_by(step as usize);
+        sizes.max_by(|a, b| below(*a).total_cmp(&below(*b)).then(b.cmp(a))).unwrap_or(0)
+    }
+
+    /// Sizes in pages at which to draw the curve, from one page to all of them, evenly spaced in
+    /// their logarithm.
+    #[must_use]
+    pub fn sizes(&self, count: usize) -> Vec<u64> {
+        let last = (self.pages.max(1) as f64).ln();
+        let at = |i: usize| (last * i as f64 / (count - 1).max(1) as f64).exp().round() as u64;
+        let mut sizes: Vec<_> = (0..count).map(at).collect();
+        sizes.dedup();
+        sizes
+    }
+}

@@ -1,0 +1,168 @@
+//! Which files of a trace the caches are asked about, and in which state they start.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::mrc::{Access, Curve};
+use super::page_cache::{PageCache, Settings};
+use super::{PAGE_BYTES, pages_of};
+use crate::event::{Event, FileEntry, FileKind, Flags, Op, TraceInfo};
+
+/// Class of files whose pages other programs keep in memory, too: libraries.
+const PROGRAM: &str = "program";
+
+/// Bit of the second number of `Op::Mmap`, as in <sys/mman.h>.
+const PROT_EXEC: u64 = 4;
+
+/// Bytes of a KiB.
+const KIB: u64 = 1024;
+
+/// What is in memory at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// No data; names and program text are there.
+    #[default]
+    Cold,
+    /// Of each file as many pages as were found when it was first opened, its first ones.
+    AsRecorded,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Subject {
+    bytes: u64,
+    read_ahead_pages: Option<u64>,
+    resident_pages: u64,
+}
+
+/// Files with data, and those that are left out: programs and libraries, which are taken to be in
+/// memory for others, and what is no storage.
+#[derive(Clone, Debug, Default)]
+pub struct Subjects {
+    files: BTreeMap<u32, Subject>,
+    outside: HashSet<u32>,
+}
+
+impl Subjects {
+    /// From the table of files and what is known of the whole.
+    #[must_use]
+    pub fn new(files: &[FileEntry], info: &TraceInfo) -> Self {
+        let read_ahead: BTreeMap<_, _> = info.read_ahead_kb.iter().copied().collect();
+        let mut subjects = Self::default();
+        for file in files {
+            let holds_data =
+                matches!(file.kind, FileKind::Regular | FileKind::Block | FileKind::Object);
+            if !holds_data || file.class == PROGRAM {
+                subjects.outside.insert(file.id);
+                continue;
+            }
+            let read_ahead_kb = read_ahead.get(&file.device);
+            let subject = Subject {
+                bytes: file.first_bytes,
+                read_ahead_pages: read_ahead_kb.map(|kib| kib * KIB / PAGE_BYTES),
+                resident_pages: file.resident_bytes.unwrap_or(0).div_ceil(PAGE_BYTES),
+            };
+            subjects.files.insert(file.id, subject);
+        }
+        subjects
+    }
+
+    /// Leaves out a program that an event starts, and a library that it maps to run.
+    pub fn see(&mut self, event: &Event) {
+        let runs = event.op == Op::Exec || event.op == Op::Mmap && event.other & PROT_EXEC != 0;
+        if runs && event.file != 0 {
+            self.outside.insert(event.file);
+        }
+    }
+
+    /// Whether a file is one of those asked about.
+    #[must_use]
+    pub fn takes_part(&self, file: u32) -> bool {
+        file != 0 && !self.outside.contains(&file)
+    }
+
+    /// A page cache that knows the files.
+    #[must_use]
+    pub fn cache(&self, settings: Settings, start: Start) -> PageCache {
+        let mut cache = PageCache::new(settings);
+        for (file, subject) in &self.files {
+            cache.set_length(*file, subject.bytes);
+            if let Some(pages) = subject.read_ahead_pages {
+                cache.set_read_ahead(*file, pages);
+            }
+            if start == Start::AsRecorded && self.takes_part(*file) {
+                cache.fill(*file, subject.resident_pages.min(subject.bytes.div_ceil(PAGE_BYTES)));
+            }
+        }
+        self.outside.iter().for_each(|file| cache.leave_out(*file));
+        cache
+    }
+}
+
+/// Shows the ranges of pages that an event touches in the cache: access, file, first page, pages. Direct
+/// I/O passes by all caches.
+#[inline]
+pub fn touches_of(
+    event: &Event,
+    subjects: &Subjects,
+    mut touch: impl FnMut(Access, u32, u64, u64),
+) {
+    if event.error != 0 || event.flags.has(Flags::DIRECT) || !subjects.takes_part(event.file) {
+        return;
+    }
+    let (first, pages) = pages_of(event.offset, event.length);
+    match event.op {
+        Op::Read | Op::Sendfile | Op::Get => touch(Access::Read, event.file, first, pages),
+        Op::Write | Op::Set => touch(Access::Write, event.file, first, pages),
+        Op::Copy => {
+            touch(Access::Read, event.file, first, pages);
+            let to = u32::try_from(event.other).unwrap_or(0);
+            if subjects.takes_part(to) {
+                touch(Access::Write, to, first, pages);
+            }
+        }
+        Op::FaultR | Op::FaultW => {
+            let (first, pages) = pages_of(event.offset, event.length.max(1));
+            touch(Access::Read, event.file, first, pages);
+        }
+        _ => {}
+    }
+}
+
+/// Sizes in pages that are worth simulating: around the knee, and where shares of the gain are had.
+#[must_use]
+pub fn ladder(curve: &Curve) -> Vec<u64> {
+    /// A mebibyte: no program has less for its files.
+    const SMALLEST: u64 = 256;
+    let knee = curve.knee();
+    let gains = [0.25, 0.5, 0.75, 0.9, 0.99].map(|fraction| curve.pages_for_gain(fraction));
+    let near_knee = [knee - knee / 8, knee, knee + knee / 8];
+    let all = gains.into_iter().chain(near_knee).chain([curve.pages()]);
+    let mut sizes: Vec<_> = all.map(|pages| rounded_up(pages.max(SMALLEST))).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// Two digits are enough: up to the next sixteenth of the power of two below.
+fn rounded_up(pages: u64) -> u64 {
+    let step = (1 << pages.ilog2()) / 16;
+    pages.next_multiple_of(step.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mrc::ExactCurve;
+    use super::*;
+
+    #[test]
+    fn the_ladder_has_a_rung_above_the_cliff_of_a_loop_and_one_below() {
+        let mut curve = ExactCurve::new();
+        for _ in 0..10 {
+            (0..5000).for_each(|page| curve.touch(Access::Read, 1, page, 1));
+        }
+        let curve = curve.finish();
+        let sizes = ladder(&curve);
+        assert!(sizes.iter().any(|pages| (5000..5300).contains(pages)), "{sizes:?}");
+        assert!(sizes.iter().any(|pages| *pages < 5000), "{sizes:?}");
+        assert!(sizes.len() < 12, "{sizes:?}");
+    }
+}
