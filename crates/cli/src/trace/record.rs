@@ -228,7 +228,7 @@ impl Control<'_> {
             Some(signal) if signal == SIGINT as usize || self.passed => Flow::GoOn,
             Some(signal) => {
                 self.passed = true;
-                Flow::Pass(signal as i32)
+                Flow::Pass((signal as u32).cast_signed())
             }
         }
     }
