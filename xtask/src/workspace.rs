@@ -117,12 +117,12 @@ pub fn forbidden_arrows(
 
 /// Packages that do not take the workspace's lints. `unsafe_package` has a table of its own, which
 /// must say the same but for `unsafe_code`.
-pub fn missing_lints(workspace: &Workspace, unsafe_package: &str) -> Vec<String> {
+pub fn missing_lints(workspace: &Workspace, unsafe_packages: &[&str]) -> Vec<String> {
     let shared = workspace.manifest.get("workspace").and_then(|table| table.get("lints"));
     let mut complaints = Vec::new();
     for package in &workspace.packages {
         let lints = package.manifest.get("lints");
-        if package.name() == unsafe_package {
+        if unsafe_packages.contains(&package.name()) {
             let mut expected = shared.cloned();
             let rust = expected.as_mut().and_then(|table| table.get_mut("rust"));
             if let Some(rust) = rust.and_then(toml::Value::as_table_mut) {
@@ -296,7 +296,7 @@ mod tests {
                 sources: vec![],
                 pages: vec![],
             };
-            assert_eq!(missing_lints(&workspace, "engine").len(), n_complaints, "{text}");
+            assert_eq!(missing_lints(&workspace, &["engine"]).len(), n_complaints, "{text}");
         };
         check("stats", "[lints]\nworkspace = true\n", 0);
         check("stats", "", 1);

@@ -13,6 +13,9 @@ pub(crate) enum Exit {
     Usage,
     /// The measurement could not be done, or what came of it not be written.
     Failed,
+    /// As the command ended that was run, or why it was not: 125 it could not be recorded, 126 it
+    /// cannot be run, 127 it was not found.
+    Command(u8),
     /// Stopped by this signal; what was there is saved, reported and cleaned up.
     Signal(usize),
 }
@@ -24,6 +27,7 @@ impl From<Exit> for ExitCode {
             Exit::NotWithin => Self::from(1),
             Exit::Usage => Self::from(2),
             Exit::Failed => Self::from(3),
+            Exit::Command(code) => Self::from(code),
             Exit::Signal(signal) => Self::from(128_u8.saturating_add(signal as u8)),
         }
     }

@@ -63,7 +63,7 @@ fn run_command(command: Command, clock: Clock) -> anyhow::Result<Exit> {
         Command::Export(args) => export::export(&args),
         Command::Import(args) => import::import(&args),
         Command::Suite(args) => suite::suite(&args, clock),
-        Command::Trace(args) => trace::trace(&args),
+        Command::Trace(args) => trace::trace(&args, clock),
         Command::Doctor(args) => doctor::doctor(&args, clock),
         Command::Clean(args) => clean::clean(&args),
         Command::Man(args) => manual::man(&args),

@@ -4,10 +4,12 @@ mod caches;
 mod export;
 mod model;
 mod opened;
+mod record;
 mod show;
 mod source;
 
 use clap::{Args, Subcommand};
+use ioscape_engine::Clock;
 
 use crate::exit::Exit;
 
@@ -22,6 +24,8 @@ pub(crate) struct TraceArgs {
 /// One file of this directory each.
 #[derive(Debug, Subcommand)]
 enum TraceCommand {
+    /// Record what a program, with all that it starts, does to files
+    Record(record::RecordArgs),
     /// Say what a trace or model holds: the five parameters first, then phases, durability, names, order
     Show(show::ShowArgs),
     /// Make an application model: what a program does, without a name, path or content
@@ -33,8 +37,9 @@ enum TraceCommand {
 }
 
 /// Does what was typed after `trace`.
-pub(crate) fn trace(args: &TraceArgs) -> anyhow::Result<Exit> {
+pub(crate) fn trace(args: &TraceArgs, clock: Clock) -> anyhow::Result<Exit> {
     match &args.command {
+        TraceCommand::Record(args) => record::record(args, clock),
         TraceCommand::Show(args) => show::show(args),
         TraceCommand::Model(args) => model::model(args),
         TraceCommand::Export(args) => export::export(args),
