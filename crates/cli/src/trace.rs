@@ -1,6 +1,7 @@
 //! `ioscape trace …`: what programs do to files.
 
 mod export;
+mod import;
 mod model;
 mod show;
 mod source;
@@ -24,6 +25,8 @@ enum TraceCommand {
     Show(show::ShowArgs),
     /// Make an application model: what a program does, without a name, path or content
     Model(model::ModelArgs),
+    /// Make a trace of one that another tool recorded, or that somebody published
+    Import(import::ImportArgs),
     /// Write a trace or model in a form that other tools read: csv, oracle, iolog, fio
     Export(export::ExportArgs),
 }
@@ -33,6 +36,7 @@ pub(crate) fn trace(args: &TraceArgs) -> anyhow::Result<Exit> {
     match &args.command {
         TraceCommand::Show(args) => show::show(args),
         TraceCommand::Model(args) => model::model(args),
+        TraceCommand::Import(args) => import::import(args),
         TraceCommand::Export(args) => export::export(args),
     }
 }

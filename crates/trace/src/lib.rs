@@ -8,11 +8,13 @@
 //! | [`store`] | the trace's file |
 //! | [`character`] | what a trace says: five parameters and more, as an application model |
 //! | [`export`] | traces for other tools |
+//! | [`import`](mod@import) | traces of other tools |
 
 pub mod character;
 mod classes;
 pub mod event;
 pub mod export;
+pub mod import;
 pub mod store;
 
 pub use classes::class_of;
