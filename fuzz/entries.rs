@@ -10,6 +10,8 @@ use ioscape_analysis::predict::Predictor;
 use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_engine::{Error, Rig};
 use ioscape_model::{Record, Workload};
+use ioscape_trace::import::{self, Columns, Format, Input, Preset};
+use ioscape_trace::{Event, FileEntry, Sink, StreamEntry, TraceInfo};
 
 /// Records are cut off here: what counts is the reader, not how long a megabyte takes.
 const BYTES_MAX: usize = 256 << 10;
@@ -18,12 +20,13 @@ const POINTS_MAX: usize = 200;
 
 pub(crate) type Entry = fn(&[u8]);
 
-pub(crate) const ENTRIES: [(&str, Entry); 5] = [
+pub(crate) const ENTRIES: [(&str, Entry); 6] = [
     ("record", record),
     ("workload", workload),
     ("workload_file", workload_file),
     ("sim_spec", sim_spec),
     ("fio", fio),
+    ("trace_import", trace_import),
 ];
 
 /// A record, and all that is shown of it.
@@ -103,5 +106,57 @@ pub(crate) fn fio(bytes: &[u8]) {
     let Ok(results) = ioscape_import::fio::read(text) else { return };
     for work in results.workloads() {
         work.check().expect("what is taken over can be");
+    }
+}
+
+/// Events that are taken of one input: counters may promise any number of calls.
+const EVENTS_MAX: u32 = 100_000;
+
+/// Traces of other tools: the first byte says in which format the rest is.
+pub(crate) fn trace_import(bytes: &[u8]) {
+    let Some((&chosen, bytes)) = bytes.split_first() else { return };
+    let columns = Columns::parse("op=1,off=2B,len=3sec,t=4ms,dur=5s,stream=6,vol=7");
+    let formats = [
+        Format::Strace,
+        Format::PerfSyscalls,
+        Format::PerfBlock,
+        Format::Blktrace,
+        Format::Blkparse,
+        Format::Iolog,
+        Format::Darshan,
+        Format::Dxt,
+        Format::Vscsi,
+        Format::Oracle,
+        Format::Csv(columns.expect("it names columns")),
+        Format::Preset(Preset::Systor),
+        Format::Preset(Preset::Fiu),
+    ];
+    let format = &formats[usize::from(chosen) % formats.len()];
+    // Two files, so that they are merged.
+    let files = [("one", bytes), ("two", &bytes[bytes.len() / 2..])];
+    let inputs = files.map(|(name, bytes)| Input { name: name.to_owned(), bytes: Box::new(bytes) });
+    let _ = import::import(format, inputs.into(), &mut Taken(0));
+}
+
+/// Takes so many events, and looks whether they can be.
+struct Taken(u32);
+
+impl Sink for Taken {
+    fn event(&mut self, event: &Event) -> std::io::Result<()> {
+        assert!(event.offset.checked_add(event.length).is_some(), "{event:?}");
+        self.0 += 1;
+        if self.0 > EVENTS_MAX { Err(std::io::Error::other("enough")) } else { Ok(()) }
+    }
+
+    fn file(&mut self, _: FileEntry) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn stream(&mut self, _: StreamEntry) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &TraceInfo) -> std::io::Result<()> {
+        Ok(())
     }
 }

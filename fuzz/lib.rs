@@ -35,4 +35,4 @@ macro_rules! entries {
     )* };
 }
 
-entries!(record, workload, workload_file, sim_spec, fio);
+entries!(record, workload, workload_file, sim_spec, fio, trace_import);

@@ -2,6 +2,7 @@
 
 mod caches;
 mod export;
+mod import;
 mod model;
 mod opened;
 mod record;
@@ -30,6 +31,8 @@ enum TraceCommand {
     Show(show::ShowArgs),
     /// Make an application model: what a program does, without a name, path or content
     Model(model::ModelArgs),
+    /// Make a trace of one that another tool recorded, or that somebody published
+    Import(import::ImportArgs),
     /// Write a trace or model in a form that other tools read: csv, oracle, iolog, fio
     Export(export::ExportArgs),
     /// Say how much memory a trace needs: misses of caches of all sizes, and the kernel's page cache
@@ -42,6 +45,7 @@ pub(crate) fn trace(args: &TraceArgs, clock: Clock) -> anyhow::Result<Exit> {
         TraceCommand::Record(args) => record::record(args, clock),
         TraceCommand::Show(args) => show::show(args),
         TraceCommand::Model(args) => model::model(args),
+        TraceCommand::Import(args) => import::import(args),
         TraceCommand::Export(args) => export::export(args),
         TraceCommand::Caches(args) => caches::caches(args),
     }

@@ -9,12 +9,14 @@
 //! | [`caches`] | what caches make of a trace: miss-ratio curves, the page cache |
 //! | [`character`] | what a trace says: five parameters and more, as an application model |
 //! | [`export`] | traces for other tools |
+//! | [`import`](mod@import) | traces of other tools |
 
 pub mod caches;
 pub mod character;
 mod classes;
 pub mod event;
 pub mod export;
+pub mod import;
 pub mod store;
 
 pub use classes::class_of;
