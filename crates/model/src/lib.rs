@@ -20,6 +20,7 @@ pub mod answer;
 mod bounds;
 pub mod checkup;
 pub mod graph;
+pub mod history;
 pub mod host;
 pub mod line;
 pub mod named;
@@ -38,6 +39,10 @@ pub use answer::{
     PredictedTime, Prediction, Predictions, PriceComparison, PricePerformance, RecordWarnings,
     RegionComparison, RegionLevel, Repeatability, SystemComparison, Validation, ValidationPoint,
     Verdict, Worth,
+};
+pub use history::{
+    BlockContrast, Change, CheckedLine, History, HistoryCheck, HistoryLine, KeptRun, Reading,
+    Standing, Turn,
 };
 pub use host::{Host, Target, TargetKind};
 pub use line::{

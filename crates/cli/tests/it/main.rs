@@ -8,6 +8,7 @@ mod corpus;
 mod danger;
 mod doctor;
 mod export;
+mod history;
 mod import;
 mod interrupted;
 mod live;
