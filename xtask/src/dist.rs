@@ -1,8 +1,8 @@
 //! `cargo xtask dist`: everything that is handed out, out of the sources as they are. Static
 //! binaries for musl, archives, packages for Debian and for RPM, a container image, checksums.
 //!
-//! Built twice from the same commit the files are equal, byte for byte: paths are cut off, times
-//! are the commit's, entries stand in the order of their names.
+//! Built twice from the same commit the files are to be equal, byte for byte: paths are cut off,
+//! times are the commit's, entries stand in the order of their names. `--twice` checks it.
 
 mod build;
 mod deb;
