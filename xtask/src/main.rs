@@ -1,4 +1,5 @@
-//! `cargo xtask wasm` makes the module of WebAssembly that pages carry anew.
+//! `cargo xtask wasm` makes the module of WebAssembly that pages carry anew; `cargo xtask dist`
+//! makes binaries and packages.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -9,7 +10,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["wasm"] => xtask::wasm::build(root),
-        _ => Err(std::io::Error::other("there is one task: cargo xtask wasm")),
+        #[cfg(feature = "dist")]
+        ["dist", ref rest @ ..] => xtask::dist::run(root, rest),
+        _ => Err(std::io::Error::other("there are two tasks: cargo xtask wasm, cargo xtask dist")),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod estimate;
 pub mod finding;
 pub mod focal;
+pub mod history;
 pub mod model;
 pub mod predict;
 pub mod region;

@@ -8,6 +8,7 @@ use crate::args::{
 };
 use crate::doctor::DoctorArgs;
 use crate::export::ExportArgs;
+use crate::history::HistoryArgs;
 use crate::import::ImportArgs;
 use crate::suite::SuiteArgs;
 use crate::trace::TraceArgs;
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Write a record in a format that others read: csv, parquet, json, fio, openmetrics
     Export(ExportArgs),
+    /// Keep records over time: what changed and when, and a baseline for new ones
+    History(HistoryArgs),
     /// Turn what another program measured into a record
     Import(ImportArgs),
     /// Run classic benchmarks: IOStone, Bonnie, Andrew, TPC-B, …

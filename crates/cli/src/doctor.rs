@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use ioscape_analysis::doctor::judge;
 use ioscape_engine::Clock;
-use ioscape_engine::host::checkup;
+use ioscape_engine::host::{checkup, scale_dirty_limits};
 use ioscape_engine::target::{self, Consent};
 use ioscape_experiment::bench::machine_warnings;
 use ioscape_model::checkup::{Checkup, Facts};
@@ -52,7 +52,10 @@ fn examine(
     } else {
         checkup::of_directory(target::open_directory(path)?, &clock, interrupt.flag())?
     };
-    facts.warnings.extend(machine_warnings(&facts.host, facts.target.is_in_memory()));
+    // Facts are the machine's; what holds writers back is what holds here.
+    let mut host = facts.host.clone();
+    scale_dirty_limits(&mut host, &facts.target.filesystem);
+    facts.warnings.extend(machine_warnings(&host, facts.target.is_in_memory()));
     let checkup = judge(&facts);
     show(args, &facts, &checkup)
 }

@@ -8,6 +8,7 @@ mod compare;
 mod doctor;
 mod exit;
 mod export;
+mod history;
 #[cfg(test)]
 mod hostile;
 mod import;
@@ -61,6 +62,7 @@ fn run_command(command: Command, clock: Clock) -> anyhow::Result<Exit> {
         Command::Compare(args) => compare::compare(&args, clock),
         Command::Report(args) => report::report(&args),
         Command::Export(args) => export::export(&args),
+        Command::History(args) => history::history(&args),
         Command::Import(args) => import::import(&args),
         Command::Suite(args) => suite::suite(&args, clock),
         Command::Trace(args) => trace::trace(&args, clock),

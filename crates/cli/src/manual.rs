@@ -22,7 +22,7 @@ pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {
     let all = commands();
     let Some(command) = all.iter().find(|command| is_named(command, args.command.as_deref()))
     else {
-        let named: Vec<&str> = all.iter().skip(1).map(Command::get_name).collect();
+        let named: Vec<&str> = all.iter().skip(1).map(short_name).collect();
         let asked = args.command.as_deref().unwrap_or_default();
         return Err(usage(format!("no command is called {asked}: there are {}", named.join(", "))));
     };
@@ -42,12 +42,23 @@ pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
 fn commands() -> Vec<Command> {
     let mut tool = Cli::command().disable_help_subcommand(true);
     tool.build();
-    let of_tool: Vec<Command> = tool.get_subcommands().cloned().collect();
+    let of_tool: Vec<Command> = tool.get_subcommands().flat_map(with_its_own).collect();
     [tool].into_iter().chain(of_tool).collect()
 }
 
+/// A command, then its own commands: `ioscape-history-add`.
+fn with_its_own(command: &Command) -> Vec<Command> {
+    [command].into_iter().chain(command.get_subcommands()).cloned().collect()
+}
+
+/// `history-add` of `ioscape-history-add`.
+fn short_name(command: &Command) -> &str {
+    let name = command.get_display_name().unwrap_or(command.get_name());
+    name.strip_prefix("ioscape-").unwrap_or(name)
+}
+
 fn is_named(command: &Command, asked: Option<&str>) -> bool {
-    command.get_name() == asked.unwrap_or("ioscape")
+    short_name(command) == asked.unwrap_or("ioscape")
 }
 
 fn page(command: &Command) -> anyhow::Result<Vec<u8>> {

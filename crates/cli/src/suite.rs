@@ -180,6 +180,9 @@ fn open(targets: &[PathBuf], common: &Common, run: &RunId, clock: Clock) -> anyh
     let mut host = host::describe(&clock);
     host.memory_limit_set_bytes = common.memory_limit;
     host.dirty_limit_set_bytes = common.dirty_limit;
+    if let Some(first) = places.first() {
+        host::scale_dirty_limits(&mut host, first.directory.filesystem());
+    }
     Ok(Bench {
         places,
         host: Arc::new(host),

@@ -34,7 +34,7 @@ impl Group {
     }
 
     /// This group and all above it, innermost first.
-    fn upwards(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn upwards(&self) -> impl Iterator<Item = &Path> {
         self.path.ancestors().take_while(|path| path.starts_with(&self.top))
     }
 

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::failures;
 use crate::files::{OpenAccess, TestFiles};
 use crate::harness;
+use crate::memory;
 use crate::placement::Placement;
 use crate::request::Stream;
 use crate::rig::{ClassCount, Finished, Prepared, Rig, Window};
@@ -68,6 +69,8 @@ pub struct FileRig {
     counters: Counters,
     hints: Hints,
     dirty_limit_bytes: u64,
+    /// Checked while it is relied on.
+    memory_limit_set_bytes: Option<u64>,
     ahead_skip_bytes: u64,
     /// As it was when the previous point was prepared.
     swapped: Option<Swapped>,
@@ -171,7 +174,8 @@ impl FileRig {
             interrupt,
             counters: Counters::open(),
             hints,
-            dirty_limit_bytes: host.dirty_limit_bytes,
+            dirty_limit_bytes: memory::machine_dirty_limit_bytes(host),
+            memory_limit_set_bytes: host.memory_limit_set_bytes,
             ahead_skip_bytes,
             swapped: None,
             filled_bytes: Vec::new(),
@@ -547,6 +551,7 @@ impl Rig for FileRig {
             });
             let length_s = (now.at_ns - running.at_start.at_ns) as f64 * 1e-9;
             warnings.extend(running.watch.doubts(&running.files, &running.work, length_s));
+            warnings.extend(self.limit_lost());
         }
         let mut sync_s = None;
         if sync && !self.ground.is_memory() && self.engine != EngineKind::Null {

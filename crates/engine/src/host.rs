@@ -59,6 +59,12 @@ pub fn describe(clock: &Clock) -> Host {
     }
 }
 
+/// Makes the dirty limits those that hold for files on `filesystem`, or for a `block device`,
+/// written from the control group that this process is in now.
+pub fn scale_dirty_limits(host: &mut Host, filesystem: &str) {
+    memory::scale_dirty_limits(host, filesystem);
+}
+
 /// Processors that the calling thread may run on.
 pub fn allowed_cpus() -> Vec<usize> {
     processor::allowed()

@@ -1,6 +1,8 @@
 //! Memory: sizes, the dirty limits in bytes, the speed of a copy.
 
-use crate::cgroup::Group;
+use ioscape_model::Host;
+
+use crate::cgroup::{Group, Version};
 use crate::clock::Clock;
 use crate::sysfs::read;
 
@@ -22,6 +24,40 @@ impl DirtyLimits {
             background_bytes: bytes("nr_dirty_background_threshold").unwrap_or(0),
         }
     }
+}
+
+/// Filesystems whose dirty pages the kernel counts for the control group that made them (version
+/// 2; `SB_I_CGROUPWB` in their sources). Block devices do so too.
+const COUNTED_BY_GROUP: [&str; 8] =
+    ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "block device"];
+
+/// Sets the dirty limits to what holds for files on `filesystem` written from here. Within a group
+/// of version 2 the kernel allows as large a share of the memory that the group may use as it
+/// allows of the machine's (`domain_dirty_limits` in mm/page-writeback.c).
+pub(crate) fn scale_dirty_limits(host: &mut Host, filesystem: &str) {
+    let group = Group::current("memory").filter(|group| group.version == Version::Two);
+    let Some(room_bytes) = group.and_then(|group| group.memory_to_be_had_bytes()) else { return };
+    if !COUNTED_BY_GROUP.contains(&filesystem) {
+        return;
+    }
+    let meminfo = read("/proc/meminfo").unwrap_or_default();
+    let share = share_of_dirtyable(room_bytes, &meminfo);
+    let scaled = |bytes: u64| (bytes as f64 * share) as u64;
+    host.dirty_limit_bytes = scaled(host.dirty_limit_bytes);
+    host.dirty_background_bytes = scaled(host.dirty_background_bytes);
+}
+
+/// A group's room over the memory of the machine that may become dirty: free pages and pages of
+/// files; 1 at most, and where that is not known.
+fn share_of_dirtyable(room_bytes: u64, meminfo: &str) -> f64 {
+    let parts = ["MemFree", "Active(file)", "Inactive(file)"];
+    let dirtyable_bytes: u64 = parts.iter().filter_map(|key| meminfo_bytes(meminfo, key)).sum();
+    if dirtyable_bytes == 0 { 1.0 } else { (room_bytes as f64 / dirtyable_bytes as f64).min(1.0) }
+}
+
+/// The limit of the machine as a whole, which is what its count of dirty pages is held against.
+pub(crate) fn machine_dirty_limit_bytes(host: &Host) -> u64 {
+    DirtyLimits::read().limit_bytes.max(host.dirty_limit_bytes)
 }
 
 /// `MemTotal:       24684092 kB`.
@@ -83,6 +119,14 @@ mod tests {
         let text = "MemTotal:       24684092 kB\nMemFree:           1 kB\n";
         assert_eq!(meminfo_bytes(text, "MemTotal"), Some(24_684_092 * 1024));
         assert_eq!(meminfo_bytes(text, "Mem"), None);
+    }
+
+    #[test]
+    fn a_group_may_have_as_large_a_share_dirty_as_the_machine() {
+        let text = "MemFree: 1000 kB\nActive(file): 500 kB\nInactive(file): 500 kB\nCached: 7 kB\n";
+        assert!((share_of_dirtyable(200 * 1024, text) - 0.1).abs() < 1e-12);
+        assert!((share_of_dirtyable(9000 * 1024, text) - 1.0).abs() < 1e-12);
+        assert!((share_of_dirtyable(1, "") - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -2,9 +2,11 @@
 //! to be outgrown in minutes. The tool's own memory counts in it as well.
 //!
 //! Version 1 needs a group that may be written, which usually means root. Under version 2 a
-//! group hands memory down to its children only while no process is in it: the whole process
-//! moves into the child first, which works where the group was delegated to us alone.
+//! group hands memory down to its children only while no process is in it. So the new group is made
+//! where that holds (see [`place`]): in our own group where we are alone in it, else beside it.
 //! Nothing but groups of our own making is limited, and no other process is moved.
+
+mod place;
 
 use std::fs::{self, File};
 use std::io;
@@ -26,11 +28,11 @@ pub const LIMIT_MIN_BYTES: u64 = 32 << 20;
 pub struct MemoryLimit {
     version: Version,
     /// Where this process was before.
+    origin: PathBuf,
+    /// Where the group of our own lies.
     parent: PathBuf,
-    /// The group of our own in it.
+    /// The group of our own.
     child: PathBuf,
-    /// Whether we made the parent hand memory down, and have to undo it.
-    handed_down: bool,
     bytes: u64,
 }
 
@@ -54,11 +56,15 @@ impl MemoryLimit {
     }
 
     fn enter_below(group: &Group, bytes: u64, run: &RunId) -> Result<Self> {
-        let child = group.path.join(run.group_name());
+        let parent = match group.version {
+            Version::One => group.path.clone(),
+            Version::Two => place::host(group, bytes).map_err(|why| refused(bytes, &why))?,
+        };
+        let child = parent.join(run.group_name());
         let failed = |what: &str, error: &io::Error| {
             refused(bytes, &format!("{what} {}: {error}", child.display()))
         };
-        let _turn = take_turn(&group.path);
+        let turn = take_turn(&parent);
         fs::create_dir(&child).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Error::Refused(format!(
                 "--memory-limit {bytes}: {} is there from before, with processes in it: end those \
@@ -68,22 +74,19 @@ impl MemoryLimit {
             _ => failed("cannot make", &error),
         })?;
         // From here on, dropping it undoes what was done.
-        let mut limit = Self {
-            version: group.version,
-            parent: group.path.clone(),
-            child: child.clone(),
-            handed_down: false,
-            bytes,
-        };
-        match group.version {
+        let origin = group.path.clone();
+        let limit = Self { version: group.version, origin, parent, child: child.clone(), bytes };
+        let done = match group.version {
             Version::One => limit.limit_then_move(),
-            Version::Two => limit.move_then_limit(),
-        }
-        .map_err(|(what, error)| failed(what, &error))?;
+            Version::Two => limit.hand_down_and_limit(),
+        };
+        // Dropping takes its own turn.
+        drop(turn);
+        done.map_err(|(what, error)| failed(what, &error))?;
         Ok(limit)
     }
 
-    fn limit_then_move(&mut self) -> Step {
+    fn limit_then_move(&self) -> Step {
         let limit = self.child.join("memory.limit_in_bytes");
         write(&limit, &self.bytes.to_string()).map_err(|error| ("cannot limit", error))?;
         // Swapping the tool out would make room for cache that others would not have.
@@ -91,19 +94,27 @@ impl MemoryLimit {
         move_into(&self.child).map_err(|error| ("cannot move into", error))
     }
 
-    fn move_then_limit(&mut self) -> Step {
-        let subtree = self.parent.join("cgroup.subtree_control");
-        let handed = fs::read_to_string(&subtree).map_err(|error| ("cannot set up", error))?;
+    fn hand_down_and_limit(&self) -> Step {
+        // A group with a process in it does not hand down: where it is our own we leave it first.
         move_into(&self.child).map_err(|error| ("cannot move into", error))?;
-        if !handed.split_whitespace().any(|name| name == "memory") {
-            // Busy where other processes share the group: they are not ours to move.
-            write(&subtree, "+memory").map_err(|error| ("cannot hand memory down to", error))?;
-            self.handed_down = true;
-        }
+        place::hand_down(&self.parent).map_err(|error| ("cannot hand memory down to", error))?;
         let limit = self.child.join("memory.max");
         write(&limit, &self.bytes.to_string()).map_err(|error| ("cannot limit", error))?;
         write(&self.child.join("memory.swap.max"), "0").ok();
         Ok(())
+    }
+
+    /// Leaves nothing behind.
+    fn undo(&self) {
+        if self.version == Version::Two && self.origin == self.parent {
+            // Back into a group that hands memory down is not allowed.
+            place::take_back(&self.parent, Some(&self.child));
+        }
+        move_into(&self.origin).ok();
+        remove(&self.child).ok();
+        if self.version == Version::Two {
+            place::take_back(&self.parent, None);
+        }
     }
 
     /// The limit, bytes.
@@ -127,27 +138,44 @@ impl MemoryLimit {
 
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
-        if self.handed_down {
-            // Back into a group that hands memory down is not allowed.
-            write(&self.parent.join("cgroup.subtree_control"), "-memory").ok();
-        }
-        move_into(&self.parent).ok();
-        remove(&self.child).ok();
+        let _turn = take_turn(&self.parent);
+        self.undo();
+    }
+}
+
+/// Why a limit that was set does not hold any more; `None` while it does.
+pub(crate) fn lost(set_bytes: u64) -> Option<String> {
+    why_lost(set_bytes, Group::current("memory").and_then(|group| group.memory_limit_bytes()))
+}
+
+/// Limits are rounded to pages, down.
+fn why_lost(set_bytes: u64, in_force_bytes: Option<u64>) -> Option<String> {
+    match in_force_bytes {
+        Some(bytes) if bytes <= set_bytes => None,
+        Some(bytes) => Some(format!("{bytes} bytes are allowed")),
+        None => Some("no limit is in force".to_owned()),
     }
 }
 
 type Step = std::result::Result<(), (&'static str, io::Error)>;
 
-/// Removes the groups of killed runs, where this run would make its own;
+/// Removes the groups of killed runs, wherever this run could make its own;
 /// answers how many. Groups with processes in them stay: the kernel keeps them.
 pub fn remove_leftover_groups() -> usize {
     let Some(group) = Group::current("memory") else { return 0 };
-    let _turn = take_turn(&group.path);
-    let Ok(entries) = fs::read_dir(&group.path) else { return 0 };
-    let names = entries
-        .flatten()
-        .filter(|entry| entry.file_name().to_str().and_then(RunId::of_group_name).is_some());
-    names.filter(|entry| fs::remove_dir(entry.path()).is_ok()).count()
+    let mut removed = 0;
+    for path in group.upwards() {
+        let groups = place::run_groups(path);
+        if groups.is_empty() && !place::is_marked(path) {
+            continue;
+        }
+        let _turn = take_turn(path);
+        removed += groups.iter().filter(|group| fs::remove_dir(group).is_ok()).count();
+        if group.version == Version::Two {
+            place::take_back(path, None);
+        }
+    }
+    removed
 }
 
 /// Keeps a run that clears up from removing a group that another has made and not yet entered.
@@ -202,6 +230,14 @@ mod tests {
         let run = RunId::random().unwrap();
         let answer = MemoryLimit::enter(LIMIT_MIN_BYTES - 1, &run);
         assert!(matches!(answer, Err(Error::Refused(reason)) if reason.contains("32 MiB")));
+    }
+
+    #[test]
+    fn a_limit_that_went_away_is_noticed() {
+        assert_eq!(why_lost(1 << 26, Some(1 << 26)), None);
+        assert_eq!(why_lost((1 << 26) + 5, Some(1 << 26)), None, "rounded to pages");
+        assert!(why_lost(1 << 26, Some(1 << 27)).unwrap().contains("134217728"));
+        assert!(why_lost(1 << 26, None).is_some());
     }
 
     #[test]

@@ -109,6 +109,7 @@ impl Bench {
         let mut host = host::describe(&request.clock);
         host.memory_limit_set_bytes = limits.memory_limit_bytes;
         host.dirty_limit_set_bytes = limits.dirty_limit_bytes;
+        host::scale_dirty_limits(&mut host, written_as(&ground, &target));
         let placement = if limits.pin { Placement::Spread } else { Placement::Free };
         host.placement = Some(placement.describe());
         host.harness_s_per_op = harness::cost_s(&request.clock);
@@ -183,6 +184,11 @@ impl Bench {
     }
 }
 
+/// The filesystem whose pages are made dirty here; a device's own are like one's.
+fn written_as<'a>(ground: &Ground, target: &'a Target) -> &'a str {
+    if ground.device().is_some() { "block device" } else { &target.filesystem }
+}
+
 /// The directory or device that a target names. A device is only written where that was said.
 fn open_ground(request: &Request<'_>) -> Result<Ground> {
     let path = request.target;
@@ -237,8 +243,8 @@ pub fn is_pinned(host: &Host) -> bool {
 fn stall_warning(host: &Host, in_memory: bool) -> Option<Warning> {
     let memory_bytes = host.memory_limit_bytes.filter(|_| !in_memory)? as f64;
     let dirty_bytes = host.dirty_limit_bytes as f64;
-    // Under cgroup v2 the kernel scales the dirty limit to the group by itself.
-    if host.cgroup_version == Some(2) || dirty_bytes <= memory_bytes * DIRTY_OF_MEMORY_MAX {
+    // Where the kernel scales the limit to the group (version 2, most filesystems) it is small.
+    if dirty_bytes <= memory_bytes * DIRTY_OF_MEMORY_MAX {
         return None;
     }
     let text = format!(
@@ -259,6 +265,7 @@ fn stall_warning(host: &Host, in_memory: bool) -> Option<Warning> {
 fn clock_warning(host: &Host) -> Option<Warning> {
     /// A clock read through the processor alone costs tens of nanoseconds.
     const CLOCK_READ_MAX_S: f64 = 200e-9;
+    const QUICK_SOURCES: [&str; 3] = ["tsc", "kvm-clock", "arch_sys_counter"];
     if host.clock_read_s <= CLOCK_READ_MAX_S {
         return None;
     }
@@ -268,9 +275,45 @@ fn clock_warning(host: &Host) -> Option<Warning> {
         host.clock_read_s * 1e9,
         host.clock_source
     );
-    Some(Warning::new(
-        Code::SlowClock,
-        text,
-        "use a machine whose clock source is tsc or kvm-clock",
-    ))
+    let is_quick_source = QUICK_SOURCES.contains(&host.clock_source.as_str());
+    let remedy = if is_quick_source {
+        "the source is a quick one, so the processor itself is slow here: emulated, or without a \
+         vDSO; use a machine that is not"
+    } else {
+        "use a machine whose clock source is tsc or kvm-clock"
+    };
+    Some(Warning::new(Code::SlowClock, text, remedy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_dirty_limit_above_the_memory_limit_is_doubted_whatever_version_of_groups_there_is() {
+        let host = |version, dirty_limit_bytes| Host {
+            cgroup_version: Some(version),
+            memory_limit_bytes: Some(64 * MIB),
+            dirty_limit_bytes,
+            ..Host::default()
+        };
+        for version in [1, 2] {
+            assert!(stall_warning(&host(version, 366 * MIB), false).is_some());
+            assert!(stall_warning(&host(version, 366 * MIB), true).is_none(), "in memory");
+            assert!(stall_warning(&host(version, 12 * MIB), false).is_none());
+        }
+    }
+
+    #[test]
+    fn nobody_is_sent_to_the_clock_source_that_is_there() {
+        let remedy = |source: &str| {
+            let (clock_source, clock_read_s) = (source.to_owned(), 216e-9);
+            let host = Host { clock_source, clock_read_s, ..Host::default() };
+            clock_warning(&host).unwrap().remedy
+        };
+        assert!(remedy("hpet").contains("tsc"));
+        assert!(!remedy("tsc").contains("whose clock source is tsc"));
+    }
 }

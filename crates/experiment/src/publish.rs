@@ -160,19 +160,32 @@ fn border_not_reached(run: &Run<'_>, points: &[Point]) -> Option<Warning> {
     if reached >= cache_bytes {
         return None;
     }
-    let limit_bytes = (reached / 4.0).max(64.0 * MIB as f64);
+    let smaller_limit = smaller_limit_bytes(reached, run.header.host.memory_limit_bytes);
     let text = format!(
         "the map ends at {}, below the {} that the page cache could take: it shows cached reads \
          only",
         show_bytes(reached),
         show_bytes(cache_bytes)
     );
-    let remedy = format!(
-        "`--memory-limit {}M` shows the border and what lies behind it in the same time; a longer \
-         --budget and more free space let the map reach further",
-        limit_bytes as u64 / MIB
+    let further = "a longer --budget and more free space let the map reach further";
+    let remedy = smaller_limit.map_or_else(
+        || further.to_owned(),
+        |bytes| {
+            format!(
+                "`--memory-limit {}M` shows the border and what lies behind it in the same time; \
+                 {further}",
+                bytes / MIB
+            )
+        },
     );
     Some(Warning::new(Code::BorderNotReached, text, remedy).with_severity(Severity::Warning))
+}
+
+/// The memory limit under which a map that reaches so far shows the border; none where the limit
+/// in force is as small already.
+fn smaller_limit_bytes(reached: f64, in_force_bytes: Option<u64>) -> Option<u64> {
+    let limit_bytes = (reached / 4.0).max(64.0 * MIB as f64) as u64;
+    in_force_bytes.is_none_or(|in_force| limit_bytes < in_force).then_some(limit_bytes)
 }
 
 /// Doubt that the machine stayed as it was, from the canaries.
@@ -195,4 +208,17 @@ fn canary_drift(points: &[Point]) -> Option<Warning> {
     let remedy = "something else used the machine, or its clock speed changed: run again when it \
                   is quiet, or give the run a longer --budget";
     Some(Warning::new(Code::Drift, text, remedy).with_severity(Severity::Warning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_that_is_in_force_is_not_recommended() {
+        let reached = 200.0 * MIB as f64;
+        assert_eq!(smaller_limit_bytes(reached, None), Some(64 * MIB));
+        assert_eq!(smaller_limit_bytes(reached, Some(1024 * MIB)), Some(64 * MIB));
+        assert_eq!(smaller_limit_bytes(reached, Some(64 * MIB)), None);
+    }
 }

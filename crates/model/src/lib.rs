@@ -21,6 +21,7 @@ pub mod app;
 mod bounds;
 pub mod checkup;
 pub mod graph;
+pub mod history;
 pub mod host;
 pub mod line;
 pub mod named;
@@ -41,6 +42,10 @@ pub use answer::{
     Verdict, Worth,
 };
 pub use app::App;
+pub use history::{
+    BlockContrast, Change, CheckedLine, History, HistoryCheck, HistoryLine, KeptRun, Reading,
+    Standing, Turn,
+};
 pub use host::{Host, Target, TargetKind};
 pub use line::{
     Border, BorderUniqueBytes, Curve, Dropped, End, EndReason, Estimate, Finding, FindingCode,

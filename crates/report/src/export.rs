@@ -6,7 +6,7 @@ mod columns;
 mod csv;
 pub mod fio;
 mod json;
-mod openmetrics;
+pub(crate) mod openmetrics;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod table;

@@ -16,6 +16,7 @@ pub mod export;
 mod facts;
 mod family;
 mod figures;
+mod history;
 mod html;
 mod landscape;
 mod mark;
@@ -31,11 +32,13 @@ mod validation;
 pub use answers::Answers;
 pub use comparison::{ComparedSystem, ComparisonPage, comparison_html};
 pub use doubts::bearing_doubts;
+pub use history::page::{history_html, history_mark};
+pub use history::{history_check_markdown, history_openmetrics};
 pub use html::{PagePredictor, ReportPage, html};
 pub use mark::page_mark;
 pub use suite::{page::suite_html, show as suite_figure};
 pub use text::{
     Ground, WhatIf, application_text, checkup_text, comparison_text, estimate_text,
-    predictions_text, suite_text, text, validation_text,
+    history_check_text, history_text, predictions_text, suite_text, text, validation_text,
 };
 pub use validation::{ValidationPage, page::validation_html};

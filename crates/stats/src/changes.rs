@@ -95,7 +95,9 @@ mod tests {
 
     /// Numbers without a trend, about ±1.
     fn jitter(at: usize) -> f64 {
-        (at as f64 * 12.9898).sin() * 1.4
+        let mixed = (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (at as u64 >> 1);
+        let part = (mixed.wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40) as f64 / f64::from(1 << 24);
+        (part - 0.5) * 3.4
     }
 
     fn series(levels: &[(usize, f64, f64)]) -> Vec<Vec<f64>> {

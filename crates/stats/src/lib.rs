@@ -4,6 +4,7 @@
 //! error ([`batch`], [`interval`]), and means of repeated visits a pooled spread ([`pool`]).
 
 pub mod batch;
+pub mod change;
 pub mod changes;
 pub mod gaussian_process;
 pub mod hinge;

@@ -208,12 +208,15 @@ fn busy() -> Duration {
     Duration::from_nanos(ns)
 }
 
+/// Appends a format's line, or entry, of this number.
+type Line = fn(u64, &mut Vec<u8>);
+
 fn timed(format: &Format, bytes: Box<dyn Read + '_>) -> (Summary, f64) {
     let before = busy();
     let input = Input { name: "made".to_owned(), bytes };
     let summary = import(format, vec![input], &mut Forgetful).expect("it is of the format");
     assert_eq!(summary.malformed, 0, "{:?}", summary.first_malformed);
-    (summary, (busy() - before).as_secs_f64())
+    (summary, busy().saturating_sub(before).as_secs_f64())
 }
 
 fn peak_mib() -> f64 {
@@ -235,7 +238,7 @@ fn main() {
         return;
     }
     let bytes = number(0).unwrap_or(200) * 1_000_000;
-    let formats: [(&str, Format, fn(u64, &mut Vec<u8>)); 11] = [
+    let formats: [(&str, Format, Line); 11] = [
         ("csv (msr)", msr_format, msr),
         ("strace", Format::Strace, strace),
         ("perf-block", Format::PerfBlock, perf_block),

@@ -66,8 +66,13 @@ fn border(facts: &Facts) -> Option<Warning> {
             show_bytes(cache_bytes as f64),
             show_bytes(room_bytes as f64)
         );
-        let remedy =
-            format!("`--memory-limit {}M` shows the border", (room_bytes / 4 / MIB).max(64));
+        let limit_bytes = (room_bytes / 4 / MIB).max(64) * MIB;
+        let is_smaller = facts.host.memory_limit_bytes.is_none_or(|limit| limit_bytes < limit);
+        let remedy = if is_smaller {
+            format!("`--memory-limit {}M` shows the border", limit_bytes / MIB)
+        } else {
+            "make room for test files of four times the memory limit".to_owned()
+        };
         Warning::new(Code::BorderNotReached, text, remedy)
     })
 }

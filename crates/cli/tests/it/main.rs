@@ -10,6 +10,7 @@ mod corpus;
 mod danger;
 mod doctor;
 mod export;
+mod history;
 mod import;
 mod interrupted;
 mod live;

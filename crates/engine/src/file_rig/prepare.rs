@@ -11,6 +11,7 @@ use crate::cachestat::{Pieces, drop_cache, is_resident, read_in, resident};
 use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::files::{self, BLOCK_BYTES, OpenAccess};
+use crate::memory_limit;
 
 /// Dirty data above this share of the limit is written back before a point starts.
 const DIRTY_SHARE: f64 = 0.01;
@@ -190,6 +191,18 @@ impl FileRig {
                 "free memory, or raise --memory-limit: the page cache is not what it seems";
             Warning::new(Code::Swapping, text, remedy)
         })
+    }
+
+    /// A memory limit that somebody took away while it was relied on.
+    pub(super) fn limit_lost(&self) -> Option<Warning> {
+        let set_bytes = self.memory_limit_set_bytes?;
+        let why = memory_limit::lost(set_bytes)?;
+        let text = format!(
+            "the memory limit of {} that this run set is gone: {why}",
+            show_bytes(set_bytes as f64)
+        );
+        let remedy = "see what changes control groups on this machine, and run again";
+        Some(Warning::new(Code::Throttled, text, remedy).with_severity(Severity::Serious))
     }
 
     /// Makes room: pages that this workload does not touch leave the cache where it would

@@ -20,14 +20,14 @@ pub fn openmetrics(record: &Record) -> String {
 }
 
 /// A metric family: all of its samples stand together.
-struct Family<'a> {
+pub(crate) struct Family<'a> {
     text: &'a mut String,
     name: String,
 }
 
 impl<'a> Family<'a> {
     /// `unit` becomes the end of the name, as the format asks; empty where there is none.
-    fn gauge(text: &'a mut String, name: &str, unit: &str, help: &str) -> Self {
+    pub(crate) fn gauge(text: &'a mut String, name: &str, unit: &str, help: &str) -> Self {
         let name = if unit.is_empty() {
             format!("ioscape_{name}")
         } else {
@@ -41,7 +41,7 @@ impl<'a> Family<'a> {
         Self { text, name }
     }
 
-    fn sample(&mut self, labels: &[(&str, &str)], value: Option<f64>) {
+    pub(crate) fn sample(&mut self, labels: &[(&str, &str)], value: Option<f64>) {
         let Some(value) = value.filter(|value| value.is_finite()) else { return };
         let labels = labelled(labels);
         let _ = writeln!(self.text, "{}{labels} {value:?}", self.name);

@@ -51,7 +51,7 @@ impl Source for Csv<'_> {
             }
             ledger.tally.lines += 1;
             let mut reader = Reader { columns: &self.columns, volume: &mut self.volume };
-            let row = reader.row(line, self.last_ns + NO_CLOCK_NS, self.kind, ledger);
+            let row = reader.row(line, self.last_ns.saturating_add(NO_CLOCK_NS), self.kind, ledger);
             let is_remark = line.first() == Some(&b'#');
             let is_first = !self.is_begun;
             self.is_begun |= !is_remark;

@@ -281,8 +281,7 @@ pub(super) fn write_entries(
             required::<ByteArrayType>(to, all.map(|entry| ByteArray::from(word(entry))))
         }
         Column::Start => {
-            let start = |stream: Option<&StreamEntry>| stream.map_or(0, |s| s.start_ns);
-            required::<Int64Type>(to, streams().map(|stream| start(stream).cast_signed()))
+            required::<Int64Type>(to, streams().map(|s| s.map_or(0, |s| signed(s.start_ns))))
         }
         Column::Stream => {
             let id = |stream: Option<&StreamEntry>| stream.map_or(0, |s| s.id);
