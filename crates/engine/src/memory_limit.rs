@@ -3,7 +3,7 @@
 //!
 //! Version 1 needs a group that may be written, which usually means root. Under version 2 a
 //! group hands memory down to its children only while no process is in it. So the new group is made
-//! where that holds (see [`place`]): in our own group where we are alone in it, else beside it.
+//! where that holds (see `place`): in our own group where we are alone in it, else beside it.
 //! Nothing but groups of our own making is limited, and no other process is moved.
 
 mod place;

@@ -22,7 +22,7 @@ pub(super) fn package(tree: &Tree, release: &Release, of: &Architecture) -> io::
         .url(HOMEPAGE)
         .build_host("ioscape")
         .source_date(time_s);
-    for file in tree.files.iter().filter(is_for_rpm) {
+    for file in tree.files.iter().filter(|file| is_for_rpm(file)) {
         let mode = FileMode::regular(u16::try_from(file.mode).map_err(io::Error::other)?);
         let options = FileOptions::new(format!("/{}", file.path)).mode(mode);
         builder =
@@ -34,6 +34,6 @@ pub(super) fn package(tree: &Tree, release: &Release, of: &Architecture) -> io::
 }
 
 /// Other distributions' places are left out.
-fn is_for_rpm(file: &&Installed) -> bool {
+fn is_for_rpm(file: &Installed) -> bool {
     !file.path.contains("/vendor-completions/")
 }

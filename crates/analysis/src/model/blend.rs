@@ -104,7 +104,7 @@ impl Coverage {
 /// A sample, and what the model says of it when it was not fitted to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldOut {
-    /// Its index in [`Training::all`].
+    /// Its index in `Training::all`.
     pub index: usize,
     /// What was said.
     pub guess: Guess,
