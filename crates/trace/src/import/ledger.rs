@@ -248,7 +248,8 @@ impl Ledger {
         for mut stream in self.streams.entries.drain(..) {
             let end = if stream.end_ns == 0 { end_ns } else { stream.end_ns };
             stream.start_ns = stream.start_ns.saturating_sub(origin_ns);
-            stream.end_ns = end.saturating_sub(origin_ns);
+            // A file whose times go back may end a stream before it began.
+            stream.end_ns = end.saturating_sub(origin_ns).max(stream.start_ns);
             sink.stream(stream)?;
         }
         Ok(())
