@@ -9,7 +9,7 @@
 //!
 //! Chen and Patterson (1994, section 8) take the steepest part of the curve instead.
 
-use ioscape_model::{Border, BorderUniqueBytes, Curve, FoundBy};
+use ioscape_model::{Border, BorderUniqueBytes, Curve, FoundBy, Layer};
 use ioscape_stats::hinge::{Fit, KnownKnot, Observation, fit};
 
 mod residency;
@@ -357,6 +357,7 @@ impl<'a> View<'a> {
             curve,
             found_by,
             step: self.fit.curve.step(knot_idx),
+            layer: Layer::default(),
             revision: 0,
         }
     }

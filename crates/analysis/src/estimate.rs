@@ -30,7 +30,14 @@ pub fn lines(points: &[Point], elapsed_s: f64, provisional: bool, log: Vec<Strin
     let (estimates, repeatability) = pool(points, 1);
     let mut lines: Vec<Line> = estimates.into_iter().map(Line::Estimate).collect();
     if !lines.is_empty() {
-        lines.push(Line::Map(Map { revision: 1, provisional, repeatability, elapsed_s, log }));
+        lines.push(Line::Map(Map {
+            revision: 1,
+            provisional,
+            repeatability,
+            elapsed_s,
+            log,
+            datasheet: vec![],
+        }));
     }
     lines
 }
@@ -225,7 +232,7 @@ fn average_response(
 
 /// What was doubtful in any visit, once per code, at its worst. That a visit was not precise is
 /// no doubt about several: their interval speaks for itself.
-fn worst_of_each_code(group: &Group<'_>) -> Vec<Warning> {
+pub(crate) fn worst_of_each_code(group: &Group<'_>) -> Vec<Warning> {
     let mut worst: Vec<Warning> = Vec::new();
     let several = group.len() > 1;
     let doubts = group.iter().flat_map(|point| &point.warnings);

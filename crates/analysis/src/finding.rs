@@ -9,10 +9,14 @@ mod family;
 mod levels;
 mod policy;
 mod shapes;
+mod sustained;
 
 use ioscape_model::{
-    Border, Curve, Estimate, Finding, FindingCode, FoundBy, Host, Point, Record, Region, Target,
+    Border, Curve, Estimate, Finding, FindingCode, FoundBy, Host, Layer, Point, Record, Region,
+    Target,
 };
+
+pub use sustained::first_and_sustained;
 
 /// A border this close to one of the kernel's limits, by this factor, is that limit's.
 const NEAR_LIMIT: f64 = 1.4;
@@ -54,6 +58,23 @@ pub fn findings(evidence: &Evidence<'_>, revision: u32) -> Vec<Finding> {
     }
     found.extend(levels::declining_tail(evidence));
     for finding in &mut found {
+        finding.revision = revision;
+    }
+    found
+}
+
+/// What can be said of a device layer: its shapes, region by region, and nothing of caches.
+pub fn of_device(evidence: &Evidence<'_>, revision: u32) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for region in evidence.regions {
+        found.extend(shapes::read_write_ratio(evidence, region));
+        found.extend(shapes::sequentiality(evidence, region));
+        found.extend(shapes::good_sizes(evidence, region));
+        found.extend(shapes::saturation(evidence, region));
+        found.extend(shapes::concurrency(evidence, region));
+    }
+    for finding in &mut found {
+        finding.layer = Layer::Device;
         finding.revision = revision;
     }
     found
@@ -158,7 +179,7 @@ fn finding(code: FindingCode, text: String, figures: &[(&str, f64)]) -> Finding 
         .filter(|(_, value)| value.is_finite())
         .map(|(name, value)| ((*name).to_owned(), *value))
         .collect();
-    Finding { code, text, figures, revision: 0 }
+    Finding { code, text, figures, layer: Layer::default(), revision: 0 }
 }
 
 #[cfg(test)]

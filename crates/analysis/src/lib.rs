@@ -2,11 +2,13 @@
 
 pub mod border;
 pub mod compare;
+pub mod datasheet;
 pub mod doctor;
 pub mod estimate;
 pub mod finding;
 pub mod focal;
 pub mod history;
+pub mod layer;
 pub mod model;
 pub mod predict;
 pub mod region;

@@ -19,7 +19,9 @@ pub mod orthogonal;
 pub mod product;
 mod training;
 
-pub use training::{Sample, TAIL, Training, drift_sd, parameter_kind, samples, spread_out};
+pub use training::{
+    Sample, TAIL, Training, device_hints, drift_sd, parameter_kind, samples, spread_out,
+};
 
 /// What a model says about one workload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use ioscape_model::units::three_digits;
 use ioscape_model::{
-    Access, Arrivals, Code, Figure, ModelLine, PredictedTime, Prediction, Range, Ranges, Region,
-    Severity, Warning, Workload,
+    Access, Arrivals, Code, Figure, Layer, ModelLine, PredictedTime, Prediction, Range, Ranges,
+    Record, Region, Severity, Warning, Workload,
 };
 use ioscape_stats::NORMAL_90;
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,9 @@ pub struct Predictor {
     measured: Ranges,
     reach: Reach,
     regions: Vec<Region>,
+    /// The other layer of a map that has two. The page of a record goes without it.
+    #[serde(skip)]
+    device: Option<Arc<Predictor>>,
 }
 
 impl Predictor {
@@ -86,7 +89,9 @@ impl Predictor {
     /// Where there are too few samples.
     pub fn fit(mut training: Training) -> Result<Self, FitError> {
         // A run has not numbered its regions when it fits; a record has. Both are to fit alike.
-        training.regions.iter_mut().for_each(|region| region.revision = 0);
+        for region in &mut training.regions {
+            (region.revision, region.layer) = (0, Layer::default());
+        }
         let found = training.samples.len();
         let (blend, held_out) = Blend::fit(&training).ok_or(FitError::TooFewSamples { found })?;
         let calibration = Calibration::of(&blend, &training, &held_out);
@@ -98,7 +103,43 @@ impl Predictor {
         let product = Product::fit(&training);
         let (measured, reach) = (measured(&training), Reach::from_training(&training));
         let regions = training.regions;
-        Ok(Self { blend, product, others, calibration, percentiles, measured, reach, regions })
+        Ok(Self {
+            blend,
+            product,
+            others,
+            calibration,
+            percentiles,
+            measured,
+            reach,
+            regions,
+            device: None,
+        })
+    }
+
+    /// The models of a record, of both its layers where it has two.
+    ///
+    /// # Errors
+    /// Where there are too few samples.
+    pub fn of_record(record: &Record) -> Result<Self, FitError> {
+        let device = Training::of_device(record).and_then(|training| Self::fit(training).ok());
+        Ok(Self::fit(Training::of(record))?.with_device(device))
+    }
+
+    /// The same that answers for direct requests by the models of a device layer.
+    #[must_use]
+    pub fn with_device(self, device: Option<Self>) -> Self {
+        Self { device: device.map(Arc::new), ..self }
+    }
+
+    /// The models of the device layer, where these are those of the cache layer beside it.
+    pub fn device(&self) -> Option<&Self> {
+        self.device.as_deref()
+    }
+
+    /// The models of the layer that a workload belongs to.
+    fn layer(&self, work: &Workload) -> &Self {
+        let is_elsewhere = work.access != self.access();
+        self.device().filter(|_| is_elsewhere).unwrap_or(self)
     }
 
     /// Adds a plain Gaussian process, fitted to the samples alone, to be held against.
@@ -120,12 +161,15 @@ impl Predictor {
 
     /// The logarithm of the throughput, and how unsure the fit is of it.
     pub fn guess(&self, work: &Workload) -> Guess {
-        self.blend.guess(work)
+        self.layer(work).blend.guess(work)
     }
 
     /// Throughput and response time of one new measurement of a few seconds, with their 90 %
     /// intervals. Where requests come at a rate of their own, the latency from when they were due.
     pub fn predict(&self, name: &str, work: &Workload) -> Prediction {
+        if self.device.is_some() && work.access != self.access() {
+            return self.layer(work).predict(name, work);
+        }
         let closed = Workload { rate: 0.0, arrivals: Arrivals::default(), ..work.clone() };
         let (mut throughput, mut response_time_s) = self.closed_loop(&closed);
         let (_, mut warnings) = self.outside(&closed);
@@ -178,19 +222,20 @@ impl Predictor {
     /// How far one new measurement may be from the prediction: standard deviation of the logarithm,
     /// from the calibrated interval.
     pub fn prediction_sd(&self, work: &Workload) -> f64 {
-        let Figure { low, high, .. } = self.closed_loop(work).0;
+        let Figure { low, high, .. } = self.layer(work).closed_loop(work).0;
         (high / low).ln() / (2.0 * NORMAL_90)
     }
 
     /// Half of the 90 % interval for another measurement within this run, as a logarithm: without drift
     /// and the page cache's state, which more visits cannot lower.
     pub fn half_width_here(&self, work: &Workload) -> f64 {
-        self.calibration.half_width_here(&self.guess(work), self.blend.noise(work))
+        let layer = self.layer(work);
+        layer.calibration.half_width_here(&layer.guess(work), layer.blend.noise(work))
     }
 
     /// Whether the workload lies inside the box that was measured.
     pub fn is_in_range(&self, work: &Workload) -> bool {
-        self.outside(work).1.is_empty()
+        self.layer(work).outside(work).1.is_empty()
     }
 
     fn region(&self, work: &Workload) -> String {
@@ -240,6 +285,9 @@ impl Predictor {
 
     /// Why a workload has a key that the record knows nothing of, where it has one.
     pub fn refuses(&self, work: &Workload) -> Option<String> {
+        if self.device.is_some() && work.access != self.access() {
+            return self.layer(work).refuses(work);
+        }
         let Coverage { depth, fsync_every } = self.coverage();
         if work.access != self.access() {
             let (is, other) = match self.access() {
@@ -317,6 +365,7 @@ impl Predictor {
             parameters: model.parameters(),
             cross_validated_error: None,
             interval_factor: None,
+            layer: Layer::of_access(self.access()),
             revision,
         };
         let mut lines: Vec<ModelLine> = self.models().into_iter().map(line).collect();

@@ -11,7 +11,14 @@ fn border(curve: Curve, capacity: f64, step: f64) -> Border {
     let onset = capacity * (1.0 + 0.1 / (step - 1.0));
     let unique_bytes =
         BorderUniqueBytes { onset, capacity, low: capacity / 1.02, high: capacity * 1.02 };
-    Border { unique_bytes, curve, found_by: ioscape_model::FoundBy::Timing, step, revision: 0 }
+    Border {
+        unique_bytes,
+        curve,
+        found_by: ioscape_model::FoundBy::Timing,
+        step,
+        layer: ioscape_model::Layer::default(),
+        revision: 0,
+    }
 }
 
 /// `(name, from, to)` of each region between 8 and 1024.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use ioscape_engine::target::Consent;
 use ioscape_model::units::{parse_duration_s, parse_fraction, parse_size};
 use ioscape_model::workload::KEYS;
-use ioscape_model::{Access, Method};
+use ioscape_model::{Access, Method, Range, Severity};
 
 /// What every command that measures takes.
 #[derive(Clone, Debug, Args)]
@@ -65,9 +65,21 @@ pub(crate) struct RunArgs {
     /// How the points are chosen
     #[arg(long, value_enum, default_value_t = MethodArg::Blend)]
     pub(crate) method: MethodArg,
-    /// Through the page cache or past it: what lies below it has a map of its own
-    #[arg(long, value_enum, default_value_t = AccessArg::Buffered)]
-    pub(crate) access: AccessArg,
+    /// Only the data sheet: what a device does with 4 KiB and 1 MiB requests, in a minute
+    #[arg(long, conflicts_with_all = ["access", "precision", "workload", "range", "unique_max"])]
+    pub(crate) quick: bool,
+    /// One layer only: through the page cache, or past it [default: both]
+    #[arg(long, value_enum)]
+    pub(crate) access: Option<AccessArg>,
+    /// What the device layer and the data sheet lie over [default: as much as is laid out in 15 % of the budget, within half of the free space and of `--max-written`]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) span: Option<u64>,
+    /// The range of a parameter, in place of the usual one: `unique_bytes`, `size_mean`, `process_num` or depth (repeatable)
+    #[arg(long, value_name = "KEY=MIN..MAX", value_parser = parse_range)]
+    pub(crate) range: Vec<(RangeKey, Range)>,
+    /// Exit with 1 if a doubt is as grave as this
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub(crate) fail_on: Option<SeverityArg>,
     /// End before the budget when predictions are this precise: half-width of the typical 90 % interval, without what another hour adds to it
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
@@ -80,13 +92,19 @@ pub(crate) struct RunArgs {
     /// Most data a workload may touch
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) unique_max: Option<u64>,
-    /// Most bytes that reach the device, what the filesystem adds included: the run ends before that, for the sake of the device's life
+    /// Most bytes that reach the device, what the filesystem adds included: from there on the run only reads, for the sake of the device's life [default: 16 GiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_written: Option<u64>,
+    /// Write for so long before the map, to see whether writes stay as fast as they are at first; at most half of the budget
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
+    pub(crate) sustain: Option<f64>,
+    /// Write all data of the map over twice before it, as a device in use has been; takes half of the budget and of --max-written at most
+    #[arg(long)]
+    pub(crate) precondition: bool,
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RECORD", conflicts_with_all = [
         "out", "method", "access", "seed", "dry_run", "workload", "unique_max", "max_written", "precision",
-        "memory_limit", "dirty_limit",
+        "sustain", "precondition", "memory_limit", "dirty_limit", "quick", "span", "range",
     ])]
     pub(crate) resume: Option<PathBuf>,
     /// The record; by default ioscape-TIME.jsonl in the current directory, in UTC
@@ -99,6 +117,63 @@ pub(crate) struct RunArgs {
     pub(crate) device: DeviceArgs,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// From which severity on a doubt makes a run fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SeverityArg {
+    /// The number may mean something else than it seems to
+    Warning,
+    /// The number should not be used
+    Serious,
+}
+
+impl From<SeverityArg> for Severity {
+    fn from(severity: SeverityArg) -> Self {
+        match severity {
+            SeverityArg::Warning => Self::Warning,
+            SeverityArg::Serious => Self::Serious,
+        }
+    }
+}
+
+/// Which parameter a range is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RangeKey {
+    UniqueBytes,
+    SizeMean,
+    ProcessNum,
+    Depth,
+}
+
+/// `size_mean=4KiB..64KiB`.
+fn parse_range(text: &str) -> Result<(RangeKey, Range), String> {
+    let example = "write for example size_mean=4KiB..64KiB";
+    let (key, ends) =
+        text.split_once('=').ok_or_else(|| format!("it is not KEY=MIN..MAX: {example}"))?;
+    let key = match key.trim() {
+        "unique_bytes" => RangeKey::UniqueBytes,
+        "size_mean" => RangeKey::SizeMean,
+        "process_num" => RangeKey::ProcessNum,
+        "depth" => RangeKey::Depth,
+        other => {
+            return Err(format!(
+                "`{other}` has no range; the keys are unique_bytes, size_mean, process_num, depth"
+            ));
+        }
+    };
+    let (min, max) = ends.split_once("..").ok_or_else(|| format!("it has no `..`: {example}"))?;
+    let value = |text: &str| match key {
+        RangeKey::UniqueBytes | RangeKey::SizeMean => parse_size(text.trim()),
+        RangeKey::ProcessNum | RangeKey::Depth => {
+            text.trim().parse().map_err(|_| format!("`{text}` is no count"))
+        }
+    };
+    let range = Range { min: value(min)?, max: value(max)? };
+    if range.min == 0 || range.min > range.max {
+        return Err(format!("its ends are 1 or more, the smaller one first: {example}"));
+    }
+    Ok((key, range))
 }
 
 /// Whether a map's requests pass the page cache.
@@ -186,12 +261,14 @@ pub(crate) struct MeasureArgs {
 /// What makes the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EngineArg {
-    /// psync for one request in flight, uring for more
+    /// psync for one request in flight, uring for more, threads where that is denied
     Auto,
     /// pread and pwrite
     Psync,
     /// io_uring, whatever the depth
     Uring,
+    /// pread and pwrite by a thread for each request in flight
+    Threads,
     /// No I/O: what the harness itself costs
     Null,
 }
@@ -265,6 +342,9 @@ pub(crate) struct ValidateArgs {
     /// Draw beside it what each benchmark of this suite's record predicts for every workload
     #[arg(long, value_name = "RECORD")]
     pub(crate) suite: Option<PathBuf>,
+    /// The layer that workloads are drawn from: through the page cache, or past it [default: that of the page cache, where the record has both]
+    #[arg(long, value_enum)]
+    pub(crate) access: Option<AccessArg>,
     /// Exit with 1 if the median error is above this
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) tolerance: Option<f64>,

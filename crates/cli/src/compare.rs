@@ -179,9 +179,9 @@ struct Mapped {
 impl Mapped {
     fn open(path: &Path) -> anyhow::Result<Self> {
         let record = journal::open_again(path)?; // live comparisons were looked for in it
-        let training = Training::of(&record);
-        let samples = training.samples.clone();
-        let predictor = Predictor::fit(training)
+        let mut samples = Training::of(&record).samples;
+        samples.extend(Training::of_device(&record).into_iter().flat_map(|layer| layer.samples));
+        let predictor = Predictor::of_record(&record)
             .map_err(|error| usage(format!("{}: {error}", path.display())))?;
         Ok(Self { file: path.display().to_string(), record, samples, predictor })
     }
@@ -193,7 +193,9 @@ impl Mapped {
     /// Throughput over the record's own range of `unique_bytes`.
     fn line(&self, overlay: &Workload) -> Vec<(f64, f64)> {
         let from = self.record.header.ranges.unique_bytes.min;
-        let to = self.samples.iter().map(|s| s.workload.unique_bytes).max().unwrap_or(from);
+        let access = self.predictor.access();
+        let here = self.samples.iter().filter(|sample| sample.workload.access == access);
+        let to = here.map(|sample| sample.workload.unique_bytes).max().unwrap_or(from);
         let growth = to.max(from) as f64 / from as f64;
         let at = |step: u32| {
             let unique = from as f64 * growth.powf(f64::from(step) / f64::from(LINE_POINTS - 1));

@@ -10,7 +10,7 @@ use ioscape_engine::host::{checkup, scale_dirty_limits};
 use ioscape_engine::target::{self, Consent};
 use ioscape_experiment::bench::machine_warnings;
 use ioscape_model::checkup::{Checkup, Facts};
-use ioscape_model::{Severity, Target, TargetKind};
+use ioscape_model::{Severity, Target, TargetKind, Warning};
 use ioscape_report::checkup_text;
 
 use crate::bench;
@@ -41,12 +41,43 @@ pub(crate) fn doctor(args: &DoctorArgs, clock: Clock) -> anyhow::Result<Exit> {
     interrupt.settle(outcome)
 }
 
+/// What would make a measurement of this directory or device misleading: warnings and worse.
+///
+/// # Errors
+/// When the target is refused, or cannot be looked at.
+pub(crate) fn doubts(
+    path: &Path,
+    clock: Clock,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Warning>> {
+    let checkup = judge(&facts(path, clock, interrupt)?);
+    // What only its end can tell, a run says then.
+    let bears = |doubt: &Warning| doubt.severity >= Severity::Warning && !doubt.code.is_closing();
+    Ok(checkup.doubts.into_iter().filter(bears).collect())
+}
+
+/// Doubts that a measurement has already, and those of a checkup that it has not.
+pub(crate) fn with_doubts(mut known: Vec<Warning>, found: Vec<Warning>) -> Vec<Warning> {
+    for doubt in found {
+        if !known.iter().any(|known| known.code == doubt.code) {
+            known.push(doubt);
+        }
+    }
+    known
+}
+
 fn examine(
     args: &DoctorArgs,
     path: &Path,
     clock: Clock,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Exit> {
+    let facts = facts(path, clock, interrupt)?;
+    let checkup = judge(&facts);
+    show(args, &facts, &checkup)
+}
+
+fn facts(path: &Path, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Facts> {
     let mut facts = if target::is_block_device(path) {
         checkup::of_device(&target::open_device(path, Consent::ReadOnly)?, &clock)
     } else {
@@ -56,8 +87,7 @@ fn examine(
     let mut host = facts.host.clone();
     scale_dirty_limits(&mut host, &facts.target.filesystem);
     facts.warnings.extend(machine_warnings(&host, facts.target.is_in_memory()));
-    let checkup = judge(&facts);
-    show(args, &facts, &checkup)
+    Ok(facts)
 }
 
 /// Nothing of this machine touches a simulated device.

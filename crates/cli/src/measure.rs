@@ -147,6 +147,7 @@ fn engine(args: &MeasureArgs) -> anyhow::Result<EngineKind> {
         EngineArg::Auto if is_usual => Ok(EngineKind::Auto),
         EngineArg::Auto | EngineArg::Uring => Ok(EngineKind::Uring(options)),
         EngineArg::Psync if is_usual => Ok(EngineKind::Psync),
+        EngineArg::Threads if is_usual => Ok(EngineKind::Threads),
         EngineArg::Null if is_usual => Ok(EngineKind::Null),
         _ => Err(usage("--polled and --kernel-submission are for --engine uring")),
     }

@@ -1,6 +1,5 @@
 //! `ioscape predict`: what workloads that were not measured would get, from a record alone.
 
-use ioscape_analysis::model::Training;
 use ioscape_analysis::predict::{Caches, Predictor};
 use ioscape_model::units::parse_size;
 use ioscape_model::{Prediction, Predictions};
@@ -34,8 +33,7 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
     }
     let record = journal::open(&args.record)?;
     let named = |error: String| usage(format!("{}: {error}", args.record.display()));
-    let mut predictor =
-        Predictor::fit(Training::of(&record)).map_err(|error| named(error.to_string()))?;
+    let mut predictor = Predictor::of_record(&record).map_err(|error| named(error.to_string()))?;
     let asked = workload_arg::of_map(asked, &args.record, &predictor)?;
     let changed = what_if(&changes, &predictor.caches()).map_err(named)?;
     if !changed.is_empty() {

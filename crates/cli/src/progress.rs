@@ -8,8 +8,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ioscape_experiment::Landscape;
 use ioscape_experiment::explore;
 use ioscape_experiment::measure::Event;
-use ioscape_model::units::{show_bytes, show_percent, show_rate, show_size};
+use ioscape_experiment::sustain::Sustaining;
+use ioscape_model::units::{show_bytes, show_percent, show_rate, show_seconds, show_size};
 use ioscape_model::{Curve, Role, Workload};
+
+use crate::output::say;
 
 /// Steps of the bar.
 const STEPS: u64 = 1000;
@@ -62,12 +65,21 @@ impl Progress {
                 self.visit(visit.role, &visit.workload, *points, *elapsed_s);
             }
             explore::Event::Measuring(event) => self.measuring(event),
+            explore::Event::Sustaining(sustaining) => self.sustaining(sustaining),
             explore::Event::Point(_) => {}
             explore::Event::Map { revision, landscape } => {
                 if let Some(bar) = &self.bar {
                     bar.println(map_words(*revision, landscape));
                 }
             }
+        }
+    }
+
+    /// A line that stays, whether or not anything moves.
+    pub(crate) fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => say(text),
         }
     }
 
@@ -79,6 +91,17 @@ impl Progress {
         self.why = why(role);
         self.what = what(work);
         self.draw(&self.what);
+    }
+
+    /// Writing for long goes on, before the first visit.
+    fn sustaining(&self, at: &Sustaining) {
+        self.draw(&format!(
+            "writing for long: {} of {}, {} written, {} now",
+            show_seconds(at.elapsed_s),
+            show_seconds(at.length_s),
+            show_bytes(at.written_bytes as f64),
+            show_rate(at.throughput_bytes_per_s)
+        ));
     }
 
     /// Something happens within it.

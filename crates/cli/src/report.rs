@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use ioscape_analysis::model::Training;
 use ioscape_analysis::predict::Predictor;
 use ioscape_model::{Method, Record};
 use ioscape_report::{ValidationPage, page_mark};
@@ -118,7 +117,7 @@ impl<'a> Subject<'a> {
     fn page(&self) -> anyhow::Result<String> {
         match self {
             Self::One { path, record, trial } => {
-                let models = Predictor::fit(Training::of(record)).ok();
+                let models = Predictor::of_record(record).ok();
                 let page = |check| page_file::page(path, record, models.as_ref(), check);
                 let Some(trial) = trial else { return Ok(page(None)) };
                 let validation = validate::scored(&path.to_string_lossy(), None, record, trial)?;

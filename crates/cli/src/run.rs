@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use ioscape_analysis::predict::Predictor;
 use ioscape_engine::{Clock, EngineKind, RunId};
 use ioscape_experiment::exploration::resumed_seed;
-use ioscape_experiment::explore::Outcome;
+use ioscape_experiment::explore::{Event, Outcome};
 use ioscape_experiment::forecast::ForecastRow;
-use ioscape_experiment::{Exploration, Settings, Watch};
-use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{EndReason, Header, Record};
+use ioscape_experiment::{AskedRanges, Exploration, Settings, Watch};
+use ioscape_model::units::{GIB, show_bytes, show_seconds};
+use ioscape_model::{Access, EndReason, Header, Point, Record, Severity};
 
-use crate::args::{RunArgs, WorkloadArgs};
+use crate::args::{AccessArg, RangeKey, RunArgs, WorkloadArgs};
 use crate::bench::{self, Earnest, Request};
+use crate::doctor;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
@@ -23,6 +24,9 @@ use crate::page_file;
 use crate::progress::{Progress, Until};
 use crate::resume::{self, Resumption};
 use crate::workload_arg::{self, Asked};
+
+/// How often SNIA's Performance Test Specification writes a drive over before it is measured.
+const PRECONDITION_TIMES: u32 = 2;
 
 /// Explores a target, writes record and report, prints the summary.
 pub(crate) fn run(args: &RunArgs, clock: Clock) -> anyhow::Result<Exit> {
@@ -44,7 +48,8 @@ fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<
         refuse_record(&out)?;
         page_file::check(args.report.as_deref(), &out, None)?;
     }
-    let probe_max_bytes = args.max_written.unwrap_or(u64::MAX) / 8;
+    let written_max_bytes = args.max_written.or_else(|| usual_written_max_bytes(target));
+    let probe_max_bytes = written_max_bytes.unwrap_or(u64::MAX) / 8;
     let request = Request {
         target,
         run: &run,
@@ -59,13 +64,32 @@ fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<
     };
     let settings = Settings {
         method: args.method.into(),
-        access: args.access.into(),
-        budget_s: args.budget.unwrap_or(Settings::default().budget_s),
+        access: args.access.map(Into::into),
+        is_quick: args.quick,
+        budget_s: args.budget.unwrap_or(if args.quick {
+            QUICK_BUDGET_S
+        } else {
+            Settings::default().budget_s
+        }),
         precision: args.precision,
-        written_max_bytes: args.max_written,
+        written_max_bytes,
         unique_max_bytes: args.unique_max,
+        span_bytes: args.span,
+        ranges: asked_ranges(args),
+        sustain_s: args.sustain,
+        precondition_times: args.precondition.then_some(PRECONDITION_TIMES),
     };
-    let mut exploration = Exploration::new(bench::open(&request)?, origin, settings)?;
+    refuse_sustaining(&settings)?;
+    // Before there are files of this run to be taken for somebody's.
+    let looks = !args.dry_run
+        && bench::sim_name(target).is_none()
+        && settings.budget_s >= LOOK_BUDGET_MIN_S;
+    // Where a look fails, opening the target says why.
+    let known = if looks { doctor::doubts(target, clock, interrupt) } else { Ok(Vec::new()) };
+    let known = known.unwrap_or_default();
+    let mut bench = bench::open(&request)?;
+    bench.warnings = doctor::with_doubts(bench.warnings, known);
+    let mut exploration = Exploration::new(bench, origin, settings)?;
     visit_asked(args, &mut exploration)?;
     if args.dry_run {
         return print_plan(args, exploration.header(), &exploration.forecast());
@@ -75,6 +99,32 @@ fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<
     }
     let journal = Journal::create(&out, "--out")?;
     finish(args, interrupt, make(args, exploration, journal, (settings.budget_s, interrupt))?)
+}
+
+/// A device is not to be worn by a look at it, bytes. A simulated one has nothing to wear.
+const WRITTEN_MAX_USUAL_BYTES: u64 = 16 * GIB;
+/// Looking at a target as `doctor` does takes two to three seconds: too much for shorter budgets.
+const LOOK_BUDGET_MIN_S: f64 = 45.0;
+/// The data sheet alone takes a minute.
+const QUICK_BUDGET_S: f64 = 60.0;
+
+fn usual_written_max_bytes(target: &Path) -> Option<u64> {
+    bench::sim_name(target).is_none().then_some(WRITTEN_MAX_USUAL_BYTES)
+}
+
+/// What `--range` said; of a key that was given twice the last.
+fn asked_ranges(args: &RunArgs) -> AskedRanges {
+    let mut asked = AskedRanges::default();
+    for (key, range) in &args.range {
+        let place = match key {
+            RangeKey::UniqueBytes => &mut asked.unique_bytes,
+            RangeKey::SizeMean => &mut asked.size_mean,
+            RangeKey::ProcessNum => &mut asked.process_num,
+            RangeKey::Depth => &mut asked.depth,
+        };
+        *place = Some(*range);
+    }
+    asked
 }
 
 /// What a run left to say.
@@ -122,10 +172,21 @@ fn make(
     (budget_s, interrupt): (f64, &Interrupt),
 ) -> anyhow::Result<Done> {
     let mut progress = Progress::new(Until::Seconds(budget_s), args.common.quiet);
+    let sheet = exploration.header().datasheet.clone();
+    let tells = !args.common.quiet && !args.common.json;
     let outcome = exploration.run(Watch {
         interrupt: &interrupt.flag(),
         journal: &mut |line| journal.write(line),
-        on_event: &mut |event| progress.show(&event),
+        on_event: &mut |event| {
+            progress.show(&event);
+            if let Event::Point(point) = event
+                && tells
+                && point.round == 0
+                && let Some(line) = ioscape_report::datasheet_line(&sheet, point)
+            {
+                progress.line(&line);
+            }
+        },
     });
     drop(progress);
     let outcome = outcome.map_err(|error| journal.unwritten(error.0))?;
@@ -160,10 +221,50 @@ fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<E
         ));
         return Ok(Exit::Failed);
     }
+    let exit = verdict(args, &record);
     match done.reason {
-        EndReason::Interrupted => Ok(interrupt.signal_or(Exit::Fine)),
-        _ => Ok(Exit::Fine),
+        EndReason::Interrupted => Ok(interrupt.signal_or(exit)),
+        _ => Ok(exit),
     }
+}
+
+/// Whether the run can say what it was asked for, and no doubt is as grave as `--fail-on` has it.
+fn verdict(args: &RunArgs, record: &Record) -> Exit {
+    if let Some(why) = unanswered(args, record) {
+        say(&format!("ioscape: {why}"));
+        return Exit::Failed;
+    }
+    let Some(asked) = args.fail_on.map(Severity::from) else { return Exit::Fine };
+    let doubts = ioscape_report::bearing_doubts(record);
+    let grave = doubts.iter().filter(|doubt| doubt.severity >= asked).count();
+    if grave == 0 {
+        return Exit::Fine;
+    }
+    say(&format!(
+        "ioscape: doubts as grave as --fail-on {}: {grave}, the first: {}",
+        ioscape_model::word(asked),
+        doubts[0].text
+    ));
+    Exit::NotWithin
+}
+
+/// Why the run cannot say what it was asked for, where it cannot.
+fn unanswered(args: &RunArgs, record: &Record) -> Option<&'static str> {
+    let asked_direct = args.access == Some(AccessArg::Direct) || args.span.is_some();
+    let is_direct = |point: &Point| point.workload.access == Access::Direct;
+    if asked_direct && !record.points.iter().any(is_direct) {
+        return Some(
+            "the device layer was asked for and no point of it was measured: give a \
+                     longer --budget, or a smaller --span",
+        );
+    }
+    let is_doubted =
+        |point: &Point| point.warnings.iter().any(|warning| warning.severity == Severity::Serious);
+    record
+        .points
+        .iter()
+        .all(is_doubted)
+        .then_some("every point is doubted seriously: the summary says why and what to do about it")
 }
 
 fn write_report(args: &RunArgs, done: &Done, record: &Record) -> anyhow::Result<Option<PathBuf>> {
@@ -177,6 +278,8 @@ fn write_report(args: &RunArgs, done: &Done, record: &Record) -> anyhow::Result<
 fn summary_json(path: &Path, report: Option<&Path>, record: &Record) -> anyhow::Result<String> {
     let value = serde_json::json!({
         "record": path.to_string_lossy(),
+        "datasheet": record.map.as_ref().map_or(&[][..], |map| &map.datasheet),
+        "left_out": record.end.as_ref().map(|end| &end.left_out),
         "report": report.map(|report| report.to_string_lossy()),
         "borders": record.borders,
         "regions": record.regions,
@@ -219,6 +322,9 @@ fn print_plan(args: &RunArgs, header: &Header, rows: &[ForecastRow]) -> anyhow::
         header.ranges.process_num.min,
         header.ranges.process_num.max,
     )];
+    if let Some(span) = span_words(header) {
+        lines.push(span);
+    }
     lines.push(format!("{:12} {:>7} {:>9} {:>11}  {}", "plan", "points", "time", "written", ""));
     for row in rows {
         lines.push(format!(
@@ -232,6 +338,17 @@ fn print_plan(args: &RunArgs, header: &Header, rows: &[ForecastRow]) -> anyhow::
     }
     answer(&lines.join("\n"))?;
     Ok(Exit::Fine)
+}
+
+/// What the data sheet and the device layer lie over.
+fn span_words(header: &Header) -> Option<String> {
+    let mut direct = header.datasheet.iter().filter(|line| line.workload.access == Access::Direct);
+    let span = show_bytes(direct.next()?.workload.unique_bytes as f64);
+    let parts = match header.device {
+        Some(_) => "data sheet and device layer",
+        None => "data sheet",
+    };
+    Some(format!("{parts} past the page cache, over {span}"))
 }
 
 fn announce(header: &Header) {
@@ -251,6 +368,20 @@ fn announce(header: &Header) {
             show_bytes(forecast.written_bytes as f64)
         ));
     }
+}
+
+/// Writing for long must leave time for the map.
+fn refuse_sustaining(settings: &Settings) -> anyhow::Result<()> {
+    let Some(sustain_s) = settings.sustain_s else { return Ok(()) };
+    if sustain_s * 2.0 <= settings.budget_s {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "--sustain {} is more than half of the budget of {}: give --budget {} or more",
+        show_seconds(sustain_s),
+        show_seconds(settings.budget_s),
+        show_seconds(sustain_s * 2.0)
+    )))
 }
 
 /// A record is never overwritten. One of a run may be gone on with.

@@ -19,7 +19,7 @@ use ioscape_experiment::validate::{self as drawing, Space};
 use ioscape_experiment::{Exploration, Watch};
 use ioscape_model::units::{show_bytes, show_percent, show_seconds};
 use ioscape_model::{
-    Code, EndReason, Header, Host, Method, Record, Target, Validation, Warning, Workload,
+    Access, Code, EndReason, Header, Host, Method, Record, Target, Validation, Warning, Workload,
 };
 use ioscape_report::ValidationPage;
 use ioscape_suite::critique;
@@ -55,6 +55,7 @@ fn validate_record(
     if let Some(why) = refusal(&record) {
         return Err(usage(format!("{} {why}", args.record.display())));
     }
+    refuse_layer(args, &record)?;
     single_points(args)?; // what is wrong with it is better said now than in ten minutes
     let run = RunId::random()?;
     let origin = origin(&run, args.seed);
@@ -81,7 +82,8 @@ fn validate_record(
         let shown = args.record.display();
         return Err(usage(format!("{shown} was made on another system: {difference}")));
     }
-    let space = Space::of(&record, bench.rig.hints().room_bytes);
+    let access = args.access.map_or(record.header.ranges.access, Access::from);
+    let space = Space::of(&record, access, bench.rig.hints().room_bytes);
     let shortage = space.shortage();
     bench.warnings.extend(shortage.clone());
     let is_cached_only = |warning: &&Warning| warning.code == Code::BorderNotReached;
@@ -99,6 +101,22 @@ fn validate_record(
     let outcome = measure(validation, works.len(), &mut journal, (args.quiet, interrupt))?;
     journal::refuse_nothing(&outcome, f64::INFINITY)?;
     finish(args, &record, &out, &outcome, interrupt)
+}
+
+/// Refuses a layer that the record does not have.
+fn refuse_layer(args: &ValidateArgs, record: &Record) -> anyhow::Result<()> {
+    let header = &record.header;
+    let has = |access: Access| {
+        header.ranges.access == access || header.device.is_some() && access == Access::Direct
+    };
+    match args.access.map(Access::from) {
+        Some(access) if !has(access) => Err(usage(format!(
+            "{} holds no points of access={}: leave --access out, or make a map that has them",
+            args.record.display(),
+            ioscape_model::word(access)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Why a record cannot be validated, where it cannot.
@@ -248,7 +266,10 @@ pub(crate) fn scored(
     record: &Record,
     trial: &Record,
 ) -> anyhow::Result<Validation> {
-    let training = Training::of(record);
+    // The layer that its workloads were drawn from.
+    let of_device = Training::of_device(record);
+    let of_device = of_device.filter(|layer| layer.ranges.access == trial.header.ranges.access);
+    let training = of_device.unwrap_or_else(|| Training::of(record));
     let predictor = Predictor::fit(training.clone())
         .map_err(|error| usage(format!("{shown}: {error}; what was measured is kept")))?
         .with_gaussian(&training);

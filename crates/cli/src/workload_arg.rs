@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ioscape_analysis::predict::Predictor;
 use ioscape_model::app::{App, Behaviour};
-use ioscape_model::{Workload, WorkloadError, named};
+use ioscape_model::{Access, Workload, WorkloadError, datasheet, named};
 use ioscape_trace::character;
 use toml::{Spanned, Value};
 
@@ -111,11 +111,16 @@ fn from_text(text: &str, flags: &WorkloadArgs) -> anyhow::Result<Asked> {
     let work = named::named(text).ok_or_else(|| {
         usage(format!(
             "no workload is called `{text}`; write key=value pairs or one of {}",
-            named::names().chain(named::neighbours()).collect::<Vec<_>>().join(", ")
+            named::names()
+                .chain(named::neighbours())
+                .chain(datasheet::names())
+                .collect::<Vec<_>>()
+                .join(", ")
         ))
     })?;
     let over = flags.pairs();
-    let says_access = over.iter().any(|(key, _)| *key == "access");
+    let names_access = work.access == Access::Direct;
+    let says_access = names_access || over.iter().any(|(key, _)| *key == "access");
     let work = work.with_pairs(over).map_err(|error| usage(error.to_string()))?;
     Ok(Asked { name: text.to_owned(), work, says_access })
 }

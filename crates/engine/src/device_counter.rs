@@ -1,5 +1,5 @@
-//! What the block devices behind a target have taken, by their own count: the data, all that a
-//! filesystem writes besides, and what other programs write to the same devices.
+//! Bytes that the block devices behind a target have taken and delivered, by their own count: the data,
+//! all that a filesystem writes besides, and what other programs move to and from the same devices.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -10,6 +10,10 @@ use crate::target::Ground;
 
 /// A sector of `stat` has this size, whatever the device's own are.
 const SECTOR_BYTES: u64 = 512;
+/// Places of sectors read and written among its numbers, from 0; see `block/stat` in the kernel's
+/// documentation.
+const READ: usize = 2;
+const WRITTEN: usize = 6;
 /// One line of at most 17 numbers.
 const STAT_BYTES_MAX: usize = 512;
 /// Filesystems of btrfs, each with a directory of its devices.
@@ -34,8 +38,13 @@ impl DeviceCounter {
 
     /// Bytes that were written since then, by every program, and have arrived.
     pub(crate) fn written_bytes(&self) -> Option<u64> {
-        let all: Option<u64> = self.stats.iter().map(written_bytes).sum();
+        let all: Option<u64> = self.stats.iter().map(|stat| moved_bytes(stat, WRITTEN)).sum();
         Some(all?.saturating_sub(self.at_start_bytes))
+    }
+
+    /// Bytes that were ever read, by every program.
+    pub(crate) fn read_bytes(&self) -> Option<u64> {
+        self.stats.iter().map(|stat| moved_bytes(stat, READ)).sum()
     }
 }
 
@@ -57,15 +66,15 @@ fn stat_of(device: PathBuf) -> Option<File> {
     counts.then_some(stat)
 }
 
-fn written_bytes(stat: &File) -> Option<u64> {
+fn moved_bytes(stat: &File, place: usize) -> Option<u64> {
     let mut buffer = [0; STAT_BYTES_MAX];
     let length = stat.read_at(&mut buffer, 0).ok()?;
-    written_sectors(std::str::from_utf8(&buffer[..length]).ok()?).map(|count| count * SECTOR_BYTES)
+    let sectors = sectors(std::str::from_utf8(&buffer[..length]).ok()?, place);
+    sectors.map(|count| count * SECTOR_BYTES)
 }
 
-/// The seventh number; see `block/stat` in the kernel's documentation.
-fn written_sectors(stat: &str) -> Option<u64> {
-    stat.split_whitespace().nth(6)?.parse().ok()
+fn sectors(stat: &str, place: usize) -> Option<u64> {
+    stat.split_whitespace().nth(place)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -73,10 +82,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sectors_written_are_the_seventh_number() {
+    fn sectors_read_and_written_are_the_third_and_the_seventh_number() {
         let stat = "  562998     6988 88262306   190846  3617520     4101 346941680  6014177 0 1 2";
-        assert_eq!(written_sectors(stat), Some(346_941_680));
-        assert_eq!(written_sectors("1 2 3"), None);
+        assert_eq!(sectors(stat, READ), Some(88_262_306));
+        assert_eq!(sectors(stat, WRITTEN), Some(346_941_680));
+        assert_eq!(sectors("1 2 3", WRITTEN), None);
     }
 
     #[test]
@@ -106,7 +116,11 @@ mod tests {
         let device = place.path().to_owned();
         assert!(stat_of(device.clone()).is_none());
         fs::write(device.join("stat"), "1 2 3 4 5 6 7 8 9 10 11\n").unwrap();
-        assert_eq!(written_bytes(&stat_of(device.clone()).unwrap()), Some(7 * 512));
+        let stat = stat_of(device.clone()).unwrap();
+        assert_eq!(
+            [READ, WRITTEN].map(|place| moved_bytes(&stat, place)),
+            [Some(3 * 512), Some(7 * 512)]
+        );
         fs::create_dir(device.join("queue")).unwrap();
         fs::write(device.join("queue/iostats"), "0\n").unwrap();
         assert!(stat_of(device).is_none());

@@ -11,6 +11,8 @@ use crate::tally::Tally;
 mod buffers;
 pub mod null;
 pub mod psync;
+pub mod threads;
+mod transfer;
 pub mod uring;
 
 /// One worker's way to make requests happen.

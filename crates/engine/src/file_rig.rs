@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ioscape_model::units::MIB;
-use ioscape_model::{Access, Hints, Host, Layout, Spent, Warning, Workload};
+use ioscape_model::{Access, Hints, Host, Spent, Warning, Workload};
 
 use crate::clock::{Clock, Stopwatch};
 use crate::counters::{Counters, ProcessIo, ProcessorTicks, Swapped};
@@ -25,15 +25,19 @@ use crate::tally::Together;
 use crate::target::Ground;
 use crate::worker::{Shared, Task, Worker};
 use ceiling::{Ceiling, Spending, dirtied_bytes};
-use engines::{Equipment, Seat};
+use cold::Cold;
+use engines::{Equipment, Rings, Seat};
 use look::{Looked, resident_bytes};
+use places::{place, raise_descriptor_limit, shares};
 use verified::Ledgers;
 use watch::Watch;
 
 mod ceiling;
+mod cold;
 mod direct;
 mod engines;
 mod look;
+mod places;
 mod prepare;
 mod verified;
 mod watch;
@@ -61,6 +65,7 @@ pub struct FileRig {
     engine: EngineKind,
     /// What that came to for the latest workload.
     engine_name: &'static str,
+    rings: Rings,
     placement: Placement,
     harness_s_per_op: Option<f64>,
     /// Of the device's sectors.
@@ -104,6 +109,7 @@ struct Running {
     watch: Watch,
     looked: Looked,
     spending: Spending,
+    cold: Option<Cold>,
 }
 
 /// The workers, before they begin.
@@ -168,6 +174,7 @@ impl FileRig {
             files,
             engine: EngineKind::default(),
             engine_name: EngineKind::default().name(),
+            rings: Rings::probed(),
             placement: Placement::default(),
             harness_s_per_op: host.harness_s_per_op,
             sector_bytes,
@@ -345,32 +352,6 @@ impl Reading {
     }
 }
 
-/// Number of the file that a worker's share lies in, and where in it the share begins.
-fn place(work: &Workload, worker: u32) -> (usize, u64) {
-    match work.layout {
-        Layout::Private => (worker as usize, 0),
-        Layout::Shared => (0, u64::from(worker) * work.share_bytes()),
-    }
-}
-
-/// A worker needs a few descriptors: as many as the system allows anyway.
-fn raise_descriptor_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    setrlimit(Resource::Nofile, raised).ok(); // small workloads do without
-}
-
-/// The files of a workload and how much of each it touches, bytes.
-fn shares(work: &Workload) -> Vec<(usize, u64)> {
-    let share = work.share_bytes();
-    let processes = work.process_num as usize;
-    match work.layout {
-        Layout::Private => (0..processes).map(|number| (number, share)).collect(),
-        Layout::Shared => vec![(0, share * processes as u64)],
-    }
-}
-
 impl Rig for FileRig {
     fn engine(&self) -> &'static str {
         self.engine_name
@@ -384,9 +365,13 @@ impl Rig for FileRig {
         self.clock.now_s()
     }
 
+    fn refuses_direct(&self) -> Option<String> {
+        direct::refusal(&self.files, self.sector_bytes)
+    }
+
     fn prepare(&mut self, work: &Workload) -> Result<Prepared> {
         let work = &self.on_ground(work)?;
-        self.engine_name = self.engine.resolved(work)?.name();
+        self.resolve_engine(work)?;
         if work.access == Access::Direct && self.ground.is_memory() {
             let text = "access=direct: files live in memory here, there is nothing to go to \
                         directly; leave the key out or name a directory on a disk";
@@ -446,6 +431,9 @@ impl Rig for FileRig {
             })?);
         }
         let watched = Watch::begin(&files, self.ground.device().is_some());
+        let known = (self.clock, self.ceiling.device());
+        let cold = Cold::begin(work, (&files[..], &workers[..]), self.ahead_skip_bytes, known)
+            .map_err(|error| Error::path("keep cold", self.ground.path(), error))?;
         let at_start = self.reading(&workers);
         let resident_at_start_bytes = match work.access {
             Access::Direct => resident_bytes(work, &files),
@@ -464,6 +452,7 @@ impl Rig for FileRig {
             watch: watched,
             looked: Looked::default(),
             spending: Spending::default(),
+            cold,
         };
         self.allow_writing(&mut running);
         running.shared.begin_schedules(&watch);
@@ -486,6 +475,7 @@ impl Rig for FileRig {
         }
         let before = std::mem::replace(&mut running.before, now);
         let looked = running.looked;
+        let dropping_s = running.cold.as_mut().map_or(0.0, Cold::cpu_s);
         self.account(&before, &now);
         let failed = running.shared.has_failed();
         self.running = Some(running);
@@ -520,7 +510,7 @@ impl Rig for FileRig {
             resident_bytes: looked.resident_bytes,
             dirty_bytes: dirty.map(|dirty| dirty.dirty_bytes),
             writeback_bytes: dirty.map(|dirty| dirty.writeback_bytes),
-            cpu_s: Some(now.cpu_s - before.cpu_s),
+            cpu_s: Some((now.cpu_s - before.cpu_s - dropping_s).max(0.0)),
             stolen_fraction: before
                 .ticks
                 .zip(now.ticks)
@@ -549,6 +539,9 @@ impl Rig for FileRig {
                 EngineKind::Null => Some(harness::all_there_is()),
                 _ => harness::doubt(self.harness_s_per_op, now.mean_s()),
             });
+            let read_bytes = now.read_bytes() - running.at_start.read_bytes();
+            let cold = running.cold.take();
+            warnings.extend(cold.and_then(|cold| cold.doubt(read_bytes, self.ceiling.device())));
             let length_s = (now.at_ns - running.at_start.at_ns) as f64 * 1e-9;
             warnings.extend(running.watch.doubts(&running.files, &running.work, length_s));
             warnings.extend(self.limit_lost());

@@ -35,7 +35,7 @@ mod verify;
 mod worker;
 
 pub use clock::{Clock, Stopwatch};
-pub use engine::uring::{UringOptions, is_available as uring_is_available};
+pub use engine::uring::UringOptions;
 pub use error::Error;
 pub use file_rig::{EngineKind, FileRig};
 pub use placement::Placement;

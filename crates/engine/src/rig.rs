@@ -124,7 +124,7 @@ pub struct Finished {
 
 /// Something a workload can be run on.
 pub trait Rig {
-    /// `psync`, `uring`, `null`, `sim`: what makes the requests of the latest workload.
+    /// `psync`, `uring`, `threads`, `null`, `sim`: what makes the requests of the latest workload.
     fn engine(&self) -> &'static str;
 
     /// What is known beforehand.
@@ -174,6 +174,11 @@ pub trait Rig {
     /// Bytes that the device counted since the rig was made, those of other programs included;
     /// `None` where no device is known.
     fn device_written_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Why requests cannot go around the page cache here, where they cannot and that is known.
+    fn refuses_direct(&self) -> Option<String> {
         None
     }
 

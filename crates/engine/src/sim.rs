@@ -13,7 +13,8 @@
 //! | `machine` | the other kind of device: pages and a queue in place of a law |
 //! | `arrivals` | the queue of an open loop |
 //! | `noise` | how one visit departs from the law |
-//! | `trouble` | failures, credit that runs out, decline |
+//! | `trouble` | failures, decline, a device that is slow for good |
+//! | `reserve` | an SLC cache or burst credit, which come back at rest |
 //! | `files` | what is laid out, and the ceiling on what is written |
 //! | `device` | the device with a law as a rig: layout, warm-up, windows, counters, histograms |
 //! | `rig` | one rig for both kinds |
@@ -27,11 +28,13 @@ mod files;
 mod machine;
 mod noise;
 mod preset;
+mod reserve;
 mod rig;
 mod trouble;
 
 pub use law::{Law, Share};
 pub use machine::spec::{Machine, MachineCache, MachineStorage, Policy};
+pub use reserve::Reserve;
 pub use rig::SimRig;
 pub use spec::{Cost, Level, Noise, SimHints, SimSpec, SizeRange, SpecRanges};
 pub use trouble::Trouble;

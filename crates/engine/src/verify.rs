@@ -94,7 +94,8 @@ impl From<Mismatch> for io::Error {
     }
 }
 
-/// What each block of a file should hold. Every worker has blocks of its own.
+/// What each block of a file should hold. Every worker has blocks of its own, and may have several
+/// threads that make its requests.
 #[derive(Debug)]
 pub struct Ledger {
     tag: u64,
@@ -141,33 +142,38 @@ impl Ledger {
     }
 
     /// Stamps what is about to be written.
+    ///
+    /// A block is marked as being written before its generation is given away: who reads it
+    /// meanwhile in another thread sees the mark or an older generation, never neither.
     pub(crate) fn begin_write(&self, bytes: &mut [u8], offset: u64) {
         let states = self.of(offset, bytes.len() as u64);
         let at = (offset..).step_by(BLOCK);
         for ((block, state), offset) in bytes.chunks_exact_mut(BLOCK).zip(states).zip(at) {
-            let generation = (self.latest.fetch_add(1, Ordering::Relaxed) + 1) & GENERATION;
-            let before = state.load(Ordering::Relaxed);
-            let unknown = if before & WRITES == 0 { 0 } else { UNKNOWN };
-            let writes = (before & WRITES) + ONE_WRITE;
-            state.store(generation | writes | unknown, Ordering::Relaxed);
+            change(state, |before| {
+                let unknown = if before & WRITES == 0 { 0 } else { UNKNOWN };
+                ((before & (GENERATION | WRITES)) + ONE_WRITE) | unknown
+            });
+            let generation = (self.latest.fetch_add(1, Ordering::SeqCst) + 1) & GENERATION;
+            change(state, |before| (before & !GENERATION) | generation);
             stamp(block, self.tag, offset, generation);
         }
     }
 
     /// A write has come to its end.
     pub(crate) fn end_write(&self, offset: u64, length: u64, is_done: bool) {
+        let unknown = if is_done { 0 } else { UNKNOWN };
         for state in self.of(offset, length) {
-            let before = state.load(Ordering::Relaxed);
-            let unknown = if is_done { 0 } else { UNKNOWN };
-            state.store((before - ONE_WRITE) | unknown, Ordering::Relaxed);
+            change(state, |before| (before - ONE_WRITE) | unknown);
         }
     }
 
     /// Before a read.
     pub(crate) fn begin_read(&self, offset: u64, length: u64) -> Reading {
+        // In this order: a write that is given a generation in between is marked by then.
+        let since = self.latest.load(Ordering::SeqCst);
         let is_written =
-            self.of(offset, length).iter().any(|state| state.load(Ordering::Relaxed) & WRITES > 0);
-        Reading { since: (!is_written).then(|| self.latest.load(Ordering::Relaxed)) }
+            self.of(offset, length).iter().any(|state| state.load(Ordering::SeqCst) & WRITES > 0);
+        Reading { since: (!is_written).then_some(since) }
     }
 
     /// After a read: how many bytes were judged, or the first block that is wrong.
@@ -182,7 +188,7 @@ impl Ledger {
         let mut judged = 0;
         let at = (offset..).step_by(BLOCK);
         for ((block, state), offset) in bytes.chunks_exact(BLOCK).zip(states).zip(at) {
-            let state = state.load(Ordering::Relaxed);
+            let state = state.load(Ordering::SeqCst);
             let generation = state & GENERATION;
             if state & (WRITES | UNKNOWN) == 0 && generation <= since {
                 self.judge(block, offset, generation).map_err(|text| Mismatch { offset, text })?;
@@ -219,6 +225,12 @@ impl Ledger {
         };
         Err(format!("the block at offset {offset} {text}"))
     }
+}
+
+/// In one step, whatever other threads do to it.
+fn change(state: &AtomicU64, to: impl Fn(u64) -> u64) {
+    let changed = state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |before| Some(to(before)));
+    changed.expect("there is always a next state");
 }
 
 #[cfg(test)]

@@ -38,8 +38,6 @@ pub struct Bench {
     pub writes_max_bytes: Option<f64>,
     /// A block device that nobody agreed to overwrite.
     pub read_only: bool,
-    /// Whether a process may keep several requests in flight.
-    pub can_go_deep: bool,
 }
 
 /// What this process keeps to while it measures.
@@ -141,7 +139,6 @@ impl Bench {
             warnings,
             writes_max_bytes,
             read_only,
-            can_go_deep: ioscape_engine::uring_is_available(),
         })
     }
 
@@ -164,7 +161,6 @@ impl Bench {
             warnings: vec![],
             writes_max_bytes: None,
             read_only: false,
-            can_go_deep: true,
         }
     }
 

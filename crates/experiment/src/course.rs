@@ -4,10 +4,11 @@ use std::sync::atomic::AtomicBool;
 
 use ioscape_analysis::predict::Predictor;
 use ioscape_engine::Rig;
-use ioscape_model::{Code, End, Header, Line, Point, Warning};
+use ioscape_model::{Code, End, Header, Line, Point, Sustained, Warning};
 
 use crate::measure;
 use crate::plan::{Landscape, Plan, Visit};
+use crate::sustain::Sustaining;
 use crate::written::Written;
 
 /// Laying out much takes longer, byte by byte, than the little that was tried; then it is read in.
@@ -31,6 +32,8 @@ pub enum Event<'a> {
     },
     /// Something happens within the visit.
     Measuring(measure::Event),
+    /// Writing for long goes on.
+    Sustaining(Sustaining),
     /// A visit is over.
     Point(&'a Point),
     /// A revision of the map was written.
@@ -60,6 +63,8 @@ pub struct Earlier {
     pub device_written_bytes: u64,
     /// Doubts already in the record.
     pub warnings: Vec<Warning>,
+    /// Writing for long, where that was looked at.
+    pub sustained: Vec<Sustained>,
 }
 
 /// A run.
@@ -102,11 +107,14 @@ pub(crate) struct Progress {
     pub(crate) points: Vec<Point>,
     pub(crate) revision: u32,
     pub(crate) warnings: Vec<Warning>,
+    pub(crate) sustained: Vec<Sustained>,
     elapsed_before_s: f64,
     written_before_bytes: u64,
     device_written_before_bytes: u64,
     pub(crate) written: Written,
     pub(crate) points_at_map: usize,
+    /// Whether no more is to be written.
+    pub(crate) reads_only: bool,
     /// On the budget's clock.
     pub(crate) last_canary_s: f64,
 }
@@ -118,10 +126,12 @@ impl Progress {
             points: earlier.points,
             revision: earlier.revision,
             warnings: earlier.warnings,
+            sustained: earlier.sustained,
             elapsed_before_s: earlier.elapsed_s,
             written_before_bytes: earlier.written_bytes,
             device_written_before_bytes: earlier.device_written_bytes,
             points_at_map: 0,
+            reads_only: false,
             last_canary_s: f64::NEG_INFINITY,
         }
     }

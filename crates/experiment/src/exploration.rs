@@ -26,9 +26,11 @@
 use std::sync::atomic::AtomicBool;
 
 use ioscape_engine::Error;
-use ioscape_model::line::{Forecast, Resumed};
 use ioscape_model::units::show_bytes;
-use ioscape_model::{Access, Header, Limits, Line, Method, Origin, Point, Range, Record, Workload};
+use ioscape_model::{
+    Access, Header, Hints, Limits, Line, Method, Origin, Point, Range, Ranges, Record, Workload,
+};
+use ioscape_model::{Forecast, line::Resumed};
 
 use crate::bench::Bench;
 use crate::explore::{self, Earlier, Event, Journal, JournalError, Outcome};
@@ -36,6 +38,8 @@ use crate::forecast::{self, ForecastRow, Question};
 use crate::plan::extent::{self, files_bytes};
 use crate::plan::{self, BlendPlan, BlendSettings, Plan};
 use crate::validate::{self, Space, ValidationPlan};
+
+mod layers;
 
 /// A map of less data is none, bytes.
 const UNIQUE_BYTES_LEAST: u64 = 4 << 20;
@@ -45,8 +49,10 @@ const UNIQUE_BYTES_LEAST: u64 = 4 << 20;
 pub struct Settings {
     /// How the points are chosen.
     pub method: Method,
-    /// Through the page cache or past it.
-    pub access: Access,
+    /// One layer only: requests through the page cache, or past it. Both where nothing is said.
+    pub access: Option<Access>,
+    /// Only the data sheet.
+    pub is_quick: bool,
     /// How long the run may take, seconds.
     pub budget_s: f64,
     /// The relative half-width of the typical prediction's interval at which the run may end early.
@@ -55,18 +61,57 @@ pub struct Settings {
     pub written_max_bytes: Option<u64>,
     /// Most data that a workload may touch, bytes.
     pub unique_max_bytes: Option<u64>,
+    /// What the device layer lies over, bytes; what time and room allow where nothing is said.
+    pub span_bytes: Option<u64>,
+    /// Ranges of parameters in place of the usual ones.
+    pub ranges: AskedRanges,
+    /// How long to write before the map, to see whether writes stay as fast, seconds.
+    pub sustain_s: Option<f64>,
+    /// How often to write all data of the map over before it.
+    pub precondition_times: Option<u32>,
+}
+
+/// Ranges of parameters that were asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AskedRanges {
+    /// Data touched, bytes: of the layer that passes the page cache.
+    pub unique_bytes: Option<Range>,
+    /// Mean request size, bytes.
+    pub size_mean: Option<Range>,
+    /// Workers.
+    pub process_num: Option<Range>,
+    /// Requests in flight per process.
+    pub depth: Option<Range>,
+}
+
+impl AskedRanges {
+    /// The same ranges with these in their places.
+    fn over(&self, ranges: Ranges) -> Ranges {
+        Ranges {
+            unique_bytes: self.unique_bytes.unwrap_or(ranges.unique_bytes),
+            size_mean: self.size_mean.unwrap_or(ranges.size_mean),
+            process_num: self.process_num.unwrap_or(ranges.process_num),
+            depth: self.depth.unwrap_or(ranges.depth),
+            ..ranges
+        }
+    }
 }
 
 impl Default for Settings {
-    /// Ten minutes of the default plan through the page cache, and no limits.
+    /// Ten minutes of the default plan over both layers, and no limits.
     fn default() -> Self {
         Self {
             method: Method::Blend,
-            access: Access::Buffered,
+            access: None,
+            is_quick: false,
             budget_s: 600.0,
             precision: None,
             written_max_bytes: None,
             unique_max_bytes: None,
+            span_bytes: None,
+            ranges: AskedRanges::default(),
+            sustain_s: None,
+            precondition_times: None,
         }
     }
 }
@@ -83,9 +128,6 @@ pub enum NotVisited {
     /// It passes the page cache and the map does not, or the other way round.
     #[error("this map has another --access; map both apart")]
     Access,
-    /// Processes keep one request in flight.
-    #[error("several requests in flight need io_uring, which is not allowed here")]
-    Depth,
     /// It touches more data than the map does.
     #[error(
         "{} of data are more than this map reaches with {process_num} processes; give it more \
@@ -127,7 +169,8 @@ impl Exploration {
     /// When the target is only read, or has no room for a map.
     pub fn new(bench: Bench, origin: Origin, settings: Settings) -> Result<Self, Error> {
         bench.refuse_read_only()?;
-        let header = header(&bench, origin, settings);
+        let mut bench = bench;
+        let header = header(&mut bench, origin, settings)?;
         let most_bytes = header.ranges.unique_bytes.max;
         if most_bytes < UNIQUE_BYTES_LEAST {
             return Err(Error::Refused(format!(
@@ -216,13 +259,12 @@ impl Exploration {
         if let Some(key) = work.unpredicted_keys().next() {
             return Err(NotVisited::Key(key));
         }
-        if work.access != ranges.access {
-            return Err(NotVisited::Access);
-        }
-        if work.depth > 1 && ranges.depth.max <= 1 {
-            return Err(NotVisited::Depth);
-        }
-        if !BlendPlan::new(BlendSettings::of(&self.header)).reaches(&work) {
+        let settings = if work.access == ranges.access {
+            BlendSettings::of(&self.header)
+        } else {
+            BlendSettings::of_device(&self.header).ok_or(NotVisited::Access)?
+        };
+        if !BlendPlan::new(settings).reaches(&work) {
             let Workload { unique_bytes, process_num, .. } = work;
             return Err(NotVisited::Reach { unique_bytes, process_num });
         }
@@ -257,9 +299,11 @@ impl Exploration {
     }
 }
 
-fn header(bench: &Bench, origin: Origin, settings: Settings) -> Header {
-    let Settings { method, access, budget_s, .. } = settings;
-    let mut hints = bench.rig.hints();
+fn header(bench: &mut Bench, origin: Origin, settings: Settings) -> Result<Header, Error> {
+    let Settings { method, budget_s, .. } = settings;
+    let access = settings.access.unwrap_or_default();
+    let found = bench.rig.hints();
+    let mut hints = found.clone();
     if access == Access::Direct {
         // What goes past the page cache finds no border of it.
         (hints.read_cache_bytes, hints.write_cache_bytes) = (None, None);
@@ -271,6 +315,8 @@ fn header(bench: &Bench, origin: Origin, settings: Settings) -> Header {
         written_max_bytes: settings.written_max_bytes,
         unique_max_bytes: settings.unique_max_bytes,
         writes_max_bytes: bench.writes_max_bytes,
+        sustain_s: settings.sustain_s,
+        precondition_times: settings.precondition_times,
     };
     let on_directory = || {
         let ranges = extent::ranges(bench.host.cpus, &hints, &limits, budget_s);
@@ -286,19 +332,30 @@ fn header(bench: &Bench, origin: Origin, settings: Settings) -> Header {
     ranges.access = access;
     if method != Method::Blend {
         (ranges.depth, ranges.fsync_every) = (Range::one(), Range::none());
-    } else if !bench.can_go_deep {
-        ranges.depth = Range::one();
+    }
+    if settings.ranges != AskedRanges::default() {
+        let most_bytes = most_reached(&found, &hints, ranges.unique_bytes);
+        ranges = settings.ranges.over(ranges);
+        ranges.unique_bytes.max = ranges.unique_bytes.max.min(most_bytes);
+        ranges.check().map_err(|error| Error::Refused(format!("--range: {error}")))?;
     }
     let (host, target) = (bench.host.clone(), bench.target.clone());
     let mut header =
         Header { ranges, budget_s, limits, hints, ..Header::new(origin, method, host, target) };
+    layers::add(&mut header, bench, &settings)?;
     let rows = forecast::forecast(&Question::from(&header));
     header.forecast = rows.first().map(|row| Forecast {
         points: row.points,
         elapsed_s: row.elapsed_s,
         written_bytes: row.written_bytes,
     });
-    header
+    Ok(header)
+}
+
+/// A range that was asked for may go further than the usual one, as far as there is room.
+fn most_reached(found: &Hints, hints: &Hints, usual: Range) -> u64 {
+    let room_bytes = found.room_bytes.min(hints.room_bytes);
+    (extent::first_file_bytes(room_bytes) as u64).max(usual.max)
 }
 
 /// The seed of a simulated device on which a run goes on: its noise must not repeat what the record
@@ -317,6 +374,7 @@ impl Earlier {
             written_bytes: written_bytes(record),
             device_written_bytes: device_written_bytes(record),
             warnings: record.warnings.clone(),
+            sustained: record.sustained.clone(),
         }
     }
 }

@@ -5,13 +5,17 @@
 use std::sync::atomic::Ordering;
 
 use ioscape_engine::Error;
-use ioscape_model::{Code, End, EndReason, Header, Line, Point, Role, Rules, Warning, Workload};
+use ioscape_model::{
+    Code, End, EndReason, Header, Limits, Line, Point, Role, Rules, Warning, Workload,
+};
 
 pub use crate::course::{Earlier, Event, Journal, JournalError, Outcome, Run};
 use crate::course::{Progress, stood_still};
 use crate::measure::{Subject, measure};
+use crate::plan::left_out::left_out;
 use crate::plan::{Seen, Visit};
 use crate::publish;
+use crate::sustain::{Question, SPAN_BYTES, sustain};
 use crate::written::{self, LeftOut};
 
 /// Seconds between two canaries.
@@ -41,7 +45,10 @@ pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalErr
         run.rig.limit_written(most_bytes.saturating_sub(progress.spent_before_bytes()));
     }
     replay(&mut run, &progress);
-    let (reason, failure) = visit_all(&mut run, &mut progress)?;
+    let (reason, failure) = match write_for_long(&mut run, &mut progress)? {
+        Some(ending) => ending,
+        None => visit_all(&mut run, &mut progress)?,
+    };
     let device_bytes = progress.device_written_bytes(run.rig).unwrap_or(0);
     let exceeded = written::exceeded(run.header, device_bytes, progress.written_bytes(run.rig));
     for warning in publish::closing_warnings(&run, &progress).into_iter().chain(exceeded) {
@@ -49,22 +56,65 @@ pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalErr
     }
     let unfinished = matches!(reason, EndReason::Interrupted | EndReason::Failed);
     let models = publish::map(&mut run, &mut progress, unfinished)?;
-    let end = end_line(&run, &progress, reason);
+    let mut end = end_line(&run, &progress, reason);
+    end.left_out = left_out(run.header, &run.plan.landscape(&progress.points), &progress.points);
     (run.journal)(&Line::End(end.clone()))?;
     Ok(Outcome { end, failure, models })
+}
+
+/// Writes for long and preconditions, where that was asked for: before the map and once. Says why the
+/// run ends there, if it does.
+fn write_for_long(
+    run: &mut Run<'_>,
+    progress: &mut Progress,
+) -> Result<Option<Ending>, JournalError> {
+    let done = progress.sustained.len();
+    for question in questions(run.header).into_iter().skip(done) {
+        let on_event = &mut *run.on_event;
+        match sustain(&question, run.rig, &mut |event| on_event(Event::Sustaining(event))) {
+            Ok(sustained) => {
+                (run.journal)(&Line::Sustained(sustained.clone()))?;
+                progress.sustained.push(sustained);
+            }
+            Err(Error::MaxWritten) => return Ok(Some((EndReason::Written, None))),
+            Err(Error::Interrupted) => return Ok(Some((EndReason::Interrupted, None))),
+            Err(error) => return Ok(Some((EndReason::Failed, Some(error.to_string())))),
+        }
+    }
+    Ok(None)
+}
+
+/// Asks for all that is written before the map. A device that was at rest comes first.
+fn questions(header: &Header) -> Vec<Question> {
+    let Limits { sustain_s, precondition_times, .. } = header.limits;
+    let most_bytes = header.ranges.unique_bytes.max;
+    let seed = header.seed;
+    let sustained = sustain_s.map(|length_s| Question {
+        length_s,
+        span_bytes: SPAN_BYTES.min(most_bytes),
+        enough_bytes: None,
+        seed,
+    });
+    let preconditioned = precondition_times.map(|times| Question {
+        length_s: header.budget_s / 2.0 - sustain_s.unwrap_or(0.0),
+        span_bytes: most_bytes,
+        enough_bytes: Some(u64::from(times) * most_bytes),
+        seed,
+    });
+    sustained.into_iter().chain(preconditioned).collect()
 }
 
 /// A plan may keep in mind what it decided: it is shown the earlier points one by one.
 fn replay(run: &mut Run<'_>, progress: &Progress) {
     for known in 0..progress.points.len() {
-        run.plan.next(&seen(run.header, &progress.points[..known]));
+        run.plan.next(&seen(run.header, (&progress.points[..known], false)));
     }
 }
 
 /// What a plan is shown: nothing that the record does not hold.
-fn seen<'a>(header: &Header, points: &'a [Point]) -> Seen<'a> {
+fn seen<'a>(header: &Header, (points, reads_only): (&'a [Point], bool)) -> Seen<'a> {
     let elapsed_s = points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
-    Seen { points, elapsed_s, budget_s: header.budget_s }
+    Seen { points, elapsed_s, budget_s: header.budget_s, reads_only }
 }
 
 fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, JournalError> {
@@ -96,6 +146,9 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             progress.written.expected_bytes(run.header, &progress.points, &visit.workload);
         if expected_bytes > left_bytes {
             leave_out(run, progress, &visit, Some(expected_bytes))?;
+            if goes_on_reading(progress, &visit) {
+                continue;
+            }
             return Ok((EndReason::Written, None));
         }
         (run.on_event)(Event::Visit { visit: &visit, points: progress.points.len(), elapsed_s });
@@ -107,12 +160,20 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             }
             Err(Error::MaxWritten) => {
                 leave_out(run, progress, &visit, None)?;
-                return Ok((EndReason::Written, None));
+                if !goes_on_reading(progress, &visit) {
+                    return Ok((EndReason::Written, None));
+                }
             }
             Err(Error::Interrupted) => return Ok((EndReason::Interrupted, None)),
             Err(error) => return Ok((EndReason::Failed, Some(error.to_string()))),
         }
     }
+}
+
+/// Whether what only reads can still be measured: a visit that writes was the first that could not.
+fn goes_on_reading(progress: &mut Progress, visit: &Visit) -> bool {
+    let writes = visit.workload.read_frac < 1.0;
+    writes && !std::mem::replace(&mut progress.reads_only, true)
 }
 
 /// Notes that no more is to be written than this visit would need.
@@ -136,7 +197,7 @@ fn leave_out(
 }
 
 fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Option<Visit> {
-    if elapsed_s - progress.last_canary_s >= CANARY_EVERY_S {
+    if !run.header.is_quick && elapsed_s - progress.last_canary_s >= CANARY_EVERY_S {
         progress.last_canary_s = elapsed_s;
         let ranges = &run.header.ranges;
         let workload = Workload {
@@ -151,7 +212,7 @@ fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Opt
             return Some(Visit { workload, role: Role::Canary, round: 0 });
         }
     }
-    run.plan.next(&seen(run.header, &progress.points))
+    run.plan.next(&seen(run.header, (&progress.points, progress.reads_only)))
 }
 
 fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, Error> {

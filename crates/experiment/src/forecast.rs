@@ -42,6 +42,10 @@ pub struct Question {
     pub written_max_bytes: Option<u64>,
     /// How fast test files are laid out, where that was tried.
     pub layout_bytes_per_s: Option<f64>,
+    /// What the data sheet and the device layer lie over, bytes.
+    pub span_bytes: u64,
+    /// Whether the data sheet is all that was asked for.
+    pub is_quick: bool,
 }
 
 impl From<&Header> for Question {
@@ -53,8 +57,14 @@ impl From<&Header> for Question {
             budget_s: header.budget_s,
             written_max_bytes: header.limits.written_max_bytes,
             layout_bytes_per_s: header.hints.layout_bytes_per_s,
+            span_bytes: span_bytes(header),
+            is_quick: header.is_quick,
         }
     }
+}
+
+fn span_bytes(header: &Header) -> u64 {
+    header.datasheet.iter().map(|line| line.workload.unique_bytes).max().unwrap_or(0)
 }
 
 /// What one plan costs.
@@ -133,7 +143,9 @@ impl Costs {
         let bytes_per_s = measured.unwrap_or(LAYOUT_BYTES_PER_S);
         // The files of several processes come on top of the one file of a single process.
         let files = if ranges.process_num.max > 1 { 2.0 } else { 1.0 };
-        let layout_bytes = files * ranges.unique_bytes.max as f64;
+        let mapped_bytes = if question.is_quick { 0 } else { ranges.unique_bytes.max };
+        let first_bytes = mapped_bytes.max(question.span_bytes);
+        let layout_bytes = first_bytes as f64 + (files - 1.0) * mapped_bytes as f64;
         let running_s = visit_s(rules);
         // Before each visit what it touches is read in, at the speed it was written with.
         let warm_up_s = mean_of_log_uniform(ranges.unique_bytes) / bytes_per_s;
@@ -211,6 +223,8 @@ mod tests {
             budget_s: 600.0,
             written_max_bytes: None,
             layout_bytes_per_s: Some(1e9),
+            span_bytes: 0,
+            is_quick: false,
         }
     }
 

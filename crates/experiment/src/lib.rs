@@ -11,10 +11,11 @@ pub mod highest_rate;
 pub mod measure;
 pub mod plan;
 mod publish;
+pub mod sustain;
 pub mod validate;
 mod written;
 
 pub use bench::Bench;
-pub use exploration::{Exploration, Settings, Watch};
+pub use exploration::{AskedRanges, Exploration, Settings, Watch};
 pub use measure::{Event, Subject, measure};
 pub use plan::{Landscape, Plan, Seen, Visit};

@@ -15,6 +15,8 @@ pub(crate) mod formula;
 mod global75;
 mod graph;
 mod halton;
+mod layered;
+pub(crate) mod left_out;
 mod orthogonal;
 pub mod paper;
 #[cfg(test)]
@@ -23,6 +25,7 @@ pub(crate) mod refine;
 
 pub use blend::{BlendPlan, Settings as BlendSettings};
 pub use global75::Global75Plan;
+pub use layered::LayeredPlan;
 pub use orthogonal::OrthogonalPlan;
 pub use paper::PaperPlan;
 
@@ -55,6 +58,8 @@ pub struct Seen<'a> {
     pub elapsed_s: f64,
     /// The budget, seconds.
     pub budget_s: f64,
+    /// Whether no more is to be written: visits that write are out of the question.
+    pub reads_only: bool,
 }
 
 /// Borders and regions as a plan sees them.
@@ -98,7 +103,8 @@ pub fn decided_by(header: &Header) -> Box<dyn Plan> {
         Method::Paper => Box::new(PaperPlan::new(header.ranges)),
         Method::Global75 => Box::new(Global75Plan::new(header.ranges)),
         Method::Orthogonal => Box::new(OrthogonalPlan::new(header.ranges, header.seed)),
-        _ => Box::new(BlendPlan::new(BlendSettings::of(header))),
+        _ if header.datasheet.is_empty() => Box::new(BlendPlan::new(BlendSettings::of(header))),
+        _ => Box::new(LayeredPlan::new(header)),
     }
 }
 

@@ -1,13 +1,16 @@
 //! Writes a revision of the map: what the points show so far, closed by a `map` line.
 
+use ioscape_analysis::datasheet;
 use ioscape_analysis::estimate;
 use ioscape_analysis::finding::{self, Evidence};
+use ioscape_analysis::layer::LayerPart;
+use ioscape_analysis::model::{device_hints, drift_sd};
 use ioscape_analysis::predict::Predictor;
 use ioscape_model::line::REPEATED_MIN;
 use ioscape_model::units::{MIB, show_bytes};
 use ioscape_model::{
-    Code, Curve, Finding, FindingCode, FoundBy, Line, Map, ModelLine, Point, Role, Severity,
-    Warning,
+    Access, Border, Code, Curve, Estimate, Finding, FindingCode, FoundBy, Header, Hints, Layer,
+    Line, Map, ModelLine, Point, Ranges, Region, Role, Severity, Warning,
 };
 use ioscape_stats::{median, quantile};
 
@@ -29,65 +32,130 @@ pub(crate) fn map(
     progress.revision += 1;
     let revision = progress.revision;
     let (estimates, repeatability) = estimate::pool(&progress.points, revision);
-    let graphs: Vec<_> =
-        estimates.iter().filter(|estimate| !estimate.workload.has_extras()).cloned().collect();
-    let evidence = Evidence {
-        estimates: &graphs,
-        points: &progress.points,
-        borders: &landscape.borders,
-        regions: &landscape.regions,
-        host: &run.header.host,
-        target: &run.header.target,
-    };
-    let predictor = fitted(run, &landscape, &evidence);
-    let models = predictor.as_ref().map_or_else(Vec::new, |fitted| fitted.model_lines(revision));
-    let mut findings = finding::findings(&evidence, revision);
-    for estimate in estimates {
-        (run.journal)(&Line::Estimate(estimate))?;
+    let measured = (&*progress.points, &*estimates);
+    let drawn: Vec<Drawn> = layers(run.header)
+        .into_iter()
+        .map(|layer| Drawn::of(run.header, layer, measured, &landscape))
+        .collect();
+    let main_layer = Layer::of_access(run.header.ranges.access);
+    let borders = landscape
+        .borders
+        .iter()
+        .map(|border| Line::Border(Border { layer: main_layer, revision, ..border.clone() }));
+    let regions = landscape.regions.iter().map(|region| {
+        let layer = Layer::of_access(region.focal.access);
+        Line::Region(Region { layer, revision, ..region.clone() })
+    });
+    let estimates = estimates.iter().cloned().map(Line::Estimate);
+    for line in estimates.chain(borders).chain(regions) {
+        (run.journal)(&line)?;
     }
-    for border in &landscape.borders {
-        let mut border = border.clone();
-        border.revision = revision;
-        (run.journal)(&Line::Border(border))?;
-    }
-    for region in &landscape.regions {
-        let mut region = region.clone();
-        region.revision = revision;
-        (run.journal)(&Line::Region(region))?;
-    }
-    findings.extend(predictor.as_ref().and_then(|fitted| model_finding(fitted, &models, revision)));
-    for model in models {
-        (run.journal)(&Line::Model(model))?;
-    }
-    for finding in findings {
-        (run.journal)(&Line::Finding(finding))?;
+    let models = drawn.iter().flat_map(|layer| layer.models(revision)).map(Line::Model);
+    let sustained = progress.sustained.iter();
+    let sustained = sustained.filter_map(|it| finding::first_and_sustained(it, revision));
+    let findings = drawn.iter().flat_map(|layer| layer.findings(revision)).chain(sustained);
+    for line in models.chain(findings.map(Line::Finding)) {
+        (run.journal)(&line)?;
     }
     let elapsed_s = progress.elapsed_s(run.rig);
     let log = landscape.log.clone();
-    (run.journal)(&Line::Map(Map { revision, provisional, repeatability, elapsed_s, log }))?;
+    let datasheet = datasheet::figures(&run.header.datasheet, &progress.points);
+    let map = Map { revision, provisional, repeatability, elapsed_s, log, datasheet };
+    (run.journal)(&Line::Map(map))?;
     (run.on_event)(Event::Map { revision, landscape: &landscape });
-    Ok(predictor)
+    let mut fitted = drawn.into_iter().map(|layer| layer.predictor);
+    let main = fitted.next().flatten();
+    Ok(main.map(|main| main.with_device(fitted.next().flatten())))
 }
 
-/// The models that the points allow; where they allow none, the map goes without.
-fn fitted(run: &Run<'_>, landscape: &Landscape, evidence: &Evidence<'_>) -> Option<Predictor> {
-    let header = run.header;
-    let known = (&header.host, &header.hints, header.ranges);
-    let mut training = training(evidence.points, landscape, known);
-    training.processor_borders = evidence.processor_borders();
-    Predictor::fit(training).ok()
+/// A layer, where it extends, and what is known of it beforehand.
+type Known = (Layer, Ranges, Hints);
+
+/// The layers of a map, that of the header's own ranges first.
+fn layers(header: &Header) -> Vec<Known> {
+    let main = (Layer::of_access(header.ranges.access), header.ranges, header.hints.clone());
+    let device = header.device.map(|device| {
+        (Layer::Device, device.ranges, device_hints(&header.hints, device.room_bytes))
+    });
+    std::iter::once(main).chain(device).collect()
+}
+
+/// What a map shows of one layer.
+struct Drawn {
+    findings: Vec<Finding>,
+    predictor: Option<Predictor>,
+    layer: Layer,
+}
+
+impl Drawn {
+    fn of(
+        header: &Header,
+        (layer, ranges, hints): Known,
+        measured: (&[Point], &[Estimate]),
+        landscape: &Landscape,
+    ) -> Self {
+        let is_main = Layer::of_access(header.ranges.access) == layer;
+        let borders = if is_main { &*landscape.borders } else { &[] };
+        let part = LayerPart::of(layer, measured, (borders, &landscape.regions));
+        let graphs: Vec<Estimate> =
+            part.estimates.iter().filter(|e| !e.workload.has_extras()).cloned().collect();
+        let evidence = Evidence {
+            estimates: &graphs,
+            points: &part.points,
+            borders: &part.borders,
+            regions: &part.regions,
+            host: &header.host,
+            target: &header.target,
+        };
+        if header.is_quick {
+            return Self { findings: Vec::new(), predictor: None, layer };
+        }
+        let findings = if is_main {
+            finding::findings(&evidence, 0)
+        } else {
+            finding::of_device(&evidence, 0)
+        };
+        let seen = Landscape {
+            borders: part.borders.clone(),
+            regions: part.regions.clone(),
+            ..Landscape::default()
+        };
+        let mut training = training(&part.points, &seen, (&header.host, &hints, ranges));
+        training.processor_borders = evidence.processor_borders();
+        // Canaries are those of the whole run.
+        training.drift_sd = drift_sd(measured.0);
+        Self { findings, predictor: Predictor::fit(training).ok(), layer }
+    }
+
+    fn models(&self, revision: u32) -> Vec<ModelLine> {
+        self.predictor.as_ref().map_or_else(Vec::new, |fitted| fitted.model_lines(revision))
+    }
+
+    fn findings(&self, revision: u32) -> Vec<Finding> {
+        let of_model = self
+            .predictor
+            .as_ref()
+            .and_then(|fitted| model_finding(fitted, &self.models(revision)));
+        let all = self.findings.iter().cloned().chain(of_model);
+        all.map(|finding| Finding { layer: self.layer, revision, ..finding }).collect()
+    }
 }
 
 /// The parameters in words, with their figures.
-fn model_finding(predictor: &Predictor, lines: &[ModelLine], revision: u32) -> Option<Finding> {
+fn model_finding(predictor: &Predictor, lines: &[ModelLine]) -> Option<Finding> {
     let sentences = predictor.sentences();
     let parameters = lines.first().map(|line| line.parameters.iter());
     let figures = parameters.into_iter().flatten().map(|(name, p)| (name.clone(), p.value));
+    let said = sentences.join(" ");
     (!sentences.is_empty()).then(|| Finding {
         code: FindingCode::Model,
-        text: sentences.join(" "),
+        text: match predictor.access() {
+            Access::Buffered => said,
+            Access::Direct => format!("Past the page cache: {said}"),
+        },
         figures: figures.collect(),
-        revision,
+        layer: Layer::default(),
+        revision: 0,
     })
 }
 
@@ -95,8 +163,12 @@ fn model_finding(predictor: &Predictor, lines: &[ModelLine], revision: u32) -> O
 /// 90 % intervals, another hour apart, over workloads spread evenly over what was reached.
 pub(crate) fn is_precise(predictor: &Predictor, run: &Run<'_>, points: &[Point]) -> bool {
     let Some(precision) = run.header.limits.precision else { return false };
+    let access = run.header.ranges.access;
     let largest_bytes = |process_num: u32| {
-        let alike = |point: &&Point| (point.workload.process_num > 1) == (process_num > 1);
+        let alike = |point: &&Point| {
+            let work = &point.workload;
+            (work.process_num > 1) == (process_num > 1) && work.access == access
+        };
         let reached = points.iter().filter(alike).map(|point| point.workload.unique_bytes);
         reached.max().unwrap_or(0) as f64
     };
@@ -118,11 +190,17 @@ pub(crate) fn closing_warnings(run: &Run<'_>, progress: &Progress) -> Vec<Warnin
     let mut warnings = Vec::new();
     // What a map does not reach its validation has from it.
     let is_map = run.header.method.is_map();
-    if is_map && !read_border && !progress.points.is_empty() {
+    let has_device_layer = run.header.device.is_some()
+        && landscape.regions.iter().any(|region| region.focal.access == Access::Direct);
+    // What lies beyond the cache was measured past it.
+    let is_open = !read_border && !has_device_layer && !run.header.is_quick;
+    if is_map && is_open && !progress.points.is_empty() {
         warnings.extend(border_not_reached(run, &progress.points));
     }
     warnings.extend(canary_drift(&progress.points));
-    warnings.extend(incomplete(&progress.points, is_map));
+    if !run.header.is_quick {
+        warnings.extend(incomplete(&progress.points, is_map));
+    }
     warnings
 }
 
@@ -156,7 +234,9 @@ fn incomplete(points: &[Point], is_map: bool) -> Option<Warning> {
 fn border_not_reached(run: &Run<'_>, points: &[Point]) -> Option<Warning> {
     let hints = &run.header.hints;
     let cache_bytes = hints.read_cache_bytes.filter(|_| !hints.in_memory)?;
-    let reached = points.iter().map(|point| point.workload.unique_bytes).max()? as f64;
+    let access = run.header.ranges.access;
+    let here = points.iter().filter(|point| point.workload.access == access);
+    let reached = here.map(|point| point.workload.unique_bytes).max()? as f64;
     if reached >= cache_bytes {
         return None;
     }

@@ -4,9 +4,9 @@
 //! What is drawn depends on the seed, on the ranges and on how far the map reached; never on what
 //! a model says. Nothing that was drawn is left out afterwards.
 
-use ioscape_model::line::Forecast;
+use ioscape_model::Forecast;
 use ioscape_model::units::show_bytes;
-use ioscape_model::{Code, Point, Ranges, Record, Role, Severity, Warning, Workload};
+use ioscape_model::{Access, Code, Point, Ranges, Record, Role, Severity, Warning, Workload};
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -46,22 +46,33 @@ pub struct Space {
 }
 
 impl Space {
-    /// The box that the map of a record covers, as far as its files fit `room_bytes` now.
-    pub fn of(record: &Record, room_bytes: u64) -> Self {
+    /// The box that a layer of the map of a record covers, as far as its files fit `room_bytes` now.
+    pub fn of(record: &Record, access: Access, room_bytes: u64) -> Self {
         let header = &record.header;
-        let measured = || record.points.iter().map(|point| point.workload.unique_bytes).max();
-        let reach_bytes = match record.regions.last() {
+        let device = header.device.filter(|device| device.ranges.access == access);
+        let (ranges, had_bytes) = match device {
+            Some(device) => (device.ranges, device.room_bytes),
+            None => (header.ranges, header.hints.room_bytes),
+        };
+        let is_here = |work: &Workload| work.access == ranges.access;
+        let works = || record.points.iter().map(|point| &point.workload);
+        let measured = || works().filter(|work| is_here(work)).map(|work| work.unique_bytes).max();
+        let reach_bytes = match record.regions.iter().rfind(|region| is_here(&region.focal)) {
             Some(region) => region.unique_bytes.to,
             None => measured().unwrap_or(0) as f64,
         };
         let within = |room_bytes: u64| {
-            Extent::within(reach_bytes, room_bytes as f64, header.ranges.process_num.max)
+            let (room_bytes, most) = (room_bytes as f64, ranges.process_num.max);
+            match device {
+                Some(_) => Extent::over_span(reach_bytes.min(room_bytes), room_bytes, most),
+                None => Extent::within(reach_bytes, room_bytes, most),
+            }
         };
         Self {
-            ranges: header.ranges,
-            extent: within(room_bytes.min(header.hints.room_bytes)),
-            mapped: within(header.hints.room_bytes),
-            writes_max_bytes: header.limits.writes_max_bytes,
+            ranges,
+            extent: within(room_bytes.min(had_bytes)),
+            mapped: within(had_bytes),
+            writes_max_bytes: header.limits.writes_max_bytes.filter(|_| device.is_none()),
         }
     }
 

@@ -64,12 +64,13 @@ fn is_absorbed(header: &Header, work: &Workload) -> bool {
         && work.unique_bytes as f64 <= cache_bytes
 }
 
-/// Says that a run ended before its time, and with which visit.
+/// Says that a run writes no more before its time, and with which visit.
 pub(crate) fn left_out(header: &Header, work: &Workload, at: &LeftOut) -> Warning {
     let most_bytes = header.limits.written_max_bytes.unwrap_or(u64::MAX);
     let text = format!(
-        "the run ended after {} of {} because of --max-written {}: {} of it were left, and the next \
-         visit ({work}) {}; about {} visits were left out",
+        "nothing more was written after {} of {} because of --max-written {}: {} of it were left, and \
+         the next visit ({work}) {}; it and others that write, out of about {} for which there was \
+         time, were left out",
         show_seconds(at.elapsed_s),
         show_seconds(at.budget_s),
         show_bytes(most_bytes as f64),

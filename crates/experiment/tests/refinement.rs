@@ -204,8 +204,9 @@ fn a_plan_that_is_shown_the_points_again_decides_the_same() {
     for known in 0..record.points.len() {
         let seen = &record.points[..known];
         let elapsed_s = seen.last().map_or(0.0, |p: &Point| p.started_s + p.elapsed_s);
-        let visit =
-            fresh.next(&Seen { points: seen, elapsed_s, budget_s: asked.budget_s }).unwrap();
+        let visit = fresh
+            .next(&Seen { points: seen, elapsed_s, budget_s: asked.budget_s, reads_only: false })
+            .unwrap();
         let made = &record.points[known];
         if made.role != Role::Canary {
             assert_eq!((&visit.workload, visit.role), (&made.workload, made.role), "{known}");
@@ -245,7 +246,8 @@ fn no_more_is_written_than_was_allowed_within_a_visit_either() {
             let shown = format!("{device}, seed {seed}: {} of {most_bytes}", end.written_bytes);
             assert!(end.written_bytes <= most_bytes, "{shown}");
             let said = record.warnings.iter().any(|warning| warning.code == Code::MaxWritten);
-            assert_eq!(said, end.reason == EndReason::Written, "{shown}");
+            // Reading may go on until the budget ends.
+            assert!(said || end.reason != EndReason::Written, "{shown}");
             if said {
                 ended += 1;
                 assert!(end.written_bytes > most_bytes / 4, "{shown}");

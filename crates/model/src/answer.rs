@@ -6,21 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Curve, Interval, RegionUniqueBytes, Want, Warning, Workload, point::finite};
-
-/// A predicted figure with its 90 % interval. Never null.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Figure {
-    /// The figure.
-    #[serde(serialize_with = "finite")]
-    pub value: f64,
-    /// Lower end.
-    #[serde(serialize_with = "finite")]
-    pub low: f64,
-    /// Upper end.
-    #[serde(serialize_with = "finite")]
-    pub high: f64,
-}
+use crate::{Curve, Figure, Interval, RegionUniqueBytes, Want, Warning, Workload, point::finite};
 
 /// A predicted response time: its mean, and percentiles where the record knows any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -58,6 +58,7 @@ fn check(line: &Line) -> Result<(), RulesError> {
         Line::Point(point) => check_workload("workload", &point.workload)?,
         Line::Estimate(estimate) => check_workload("workload", &estimate.workload)?,
         Line::Region(region) => check_region(region)?,
+        Line::Sustained(sustained) => check_workload("workload", &sustained.workload)?,
         Line::Suite(suite) => check_suite(suite)?,
         Line::Resumed(resumed) => check_budget(resumed.budget_s.unwrap_or(0.0))?,
         // Figures of benchmarks, which may be anything, and of nothing else.
@@ -75,7 +76,12 @@ fn check_header(header: &Header) -> Result<(), RulesError> {
     };
     header.ranges.check().map_err(within("ranges"))?;
     header.rules.check().map_err(within("rules"))?;
+    if let Some(device) = &header.device {
+        device.ranges.check().map_err(within("device.ranges"))?;
+    }
     header.asked.iter().try_for_each(|work| check_workload("asked", work))?;
+    let mut sheet = header.datasheet.iter();
+    sheet.try_for_each(|line| check_workload("datasheet.workload", &line.workload))?;
     check_budget(header.budget_s)
 }
 

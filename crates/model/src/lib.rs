@@ -11,6 +11,9 @@
 //! | family | the graphs of one region |
 //! | record | the file: the journal of a run |
 //! | map | what a record shows |
+//! | layer | the part of a map that passes the page cache, or the part that goes around it |
+//! | span | the data that the device layer lies over |
+//! | data sheet | nine workloads whose figures are asked for first |
 //! | absorbed, durable | throughput before and after the data is on stable storage |
 //! | response time, latency | per request in a closed loop; from the intended start in an open one |
 //!
@@ -20,9 +23,13 @@ pub mod answer;
 pub mod app;
 mod bounds;
 pub mod checkup;
+pub mod datasheet;
+mod end;
+mod figure;
 pub mod graph;
 pub mod history;
 pub mod host;
+mod layer;
 pub mod line;
 pub mod named;
 pub mod point;
@@ -30,27 +37,31 @@ pub mod record;
 pub mod rules;
 pub mod seal;
 pub mod suite;
+pub mod sustained;
 pub mod units;
 pub mod warning;
 mod word;
 pub mod workload;
 
 pub use answer::{
-    CacheComparison, Comparison, Comparisons, Errors, Figure, NotCompared, Overall, OverallRatio,
+    CacheComparison, Comparison, Comparisons, Errors, NotCompared, Overall, OverallRatio,
     PredictedTime, Prediction, Predictions, PriceComparison, PricePerformance, RecordWarnings,
     RegionComparison, RegionLevel, Repeatability, SystemComparison, Validation, ValidationPoint,
     Verdict, Worth,
 };
 pub use app::App;
+pub use datasheet::{SheetFigures, SheetLine, SheetTimes};
+pub use end::{Dropped, End, EndReason, Forecast, LeftOut, Part, Want};
+pub use figure::Figure;
 pub use history::{
     BlockContrast, Change, CheckedLine, History, HistoryCheck, HistoryLine, KeptRun, Reading,
     Standing, Turn,
 };
 pub use host::{Host, Target, TargetKind};
+pub use layer::{DeviceLayer, Layer};
 pub use line::{
-    Border, BorderUniqueBytes, Curve, Dropped, End, EndReason, Estimate, Finding, FindingCode,
-    FoundBy, Header, Line, Map, Method, ModelLine, Origin, Region, RegionKind, RegionUniqueBytes,
-    Tool, Want,
+    Border, BorderUniqueBytes, Curve, Estimate, Finding, FindingCode, FoundBy, Header, Line, Map,
+    Method, ModelLine, Origin, Region, RegionKind, RegionUniqueBytes, Tool,
 };
 pub use point::{
     ClassTotals, Classes, Failed, Failure, Interval, Point, RequestClass, ResponseTime, Role, Spent,
@@ -60,6 +71,7 @@ pub use rules::{Hints, Limits, Range, Ranges, Rules, RulesError};
 pub use suite::{
     Better, Contrast, IoShare, Purpose, Score, Suite, SuiteLines, SuiteSettings, Trial, TrialFigure,
 };
+pub use sustained::{Sustained, WrittenPiece};
 pub use warning::{Code, Severity, Warning};
 pub use word::word;
 pub use workload::{Access, Arrivals, Layout, SeqScope, SizeDist, State, Workload, WorkloadError};

@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Contrast, Hints, Host, Interval, Limits, Point, Ranges, ResponseTime, Rules, Score, Spent,
-    Suite, Target, Trial, Warning, Workload, units::show_size,
+    Contrast, DeviceLayer, End, Forecast, Hints, Host, Interval, Layer, Limits, Point, Ranges,
+    ResponseTime, Rules, Score, SheetFigures, SheetLine, Suite, Sustained, Target, Trial, Warning,
+    Workload, units::show_size,
 };
 
 /// The record format this build writes.
@@ -39,6 +40,8 @@ pub enum Line {
     Map(Map),
     /// A doubt about the run as a whole.
     Warning(Warning),
+    /// Writing for long.
+    Sustained(Sustained),
     /// What a suite runs.
     Suite(Suite),
     /// One repetition of a classic benchmark.
@@ -146,6 +149,15 @@ pub struct Header {
     pub asked: Vec<Workload>,
     /// What the forecast said: see `Forecast`.
     pub forecast: Option<Forecast>,
+    /// The lines of the data sheet that were to be measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub datasheet: Vec<SheetLine>,
+    /// The device layer beside the one of `ranges`, where the map has two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceLayer>,
+    /// Whether the data sheet was all that was asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_quick: bool,
 }
 
 impl Header {
@@ -169,19 +181,11 @@ impl Header {
             hints: Hints::default(),
             asked: vec![],
             forecast: None,
+            datasheet: vec![],
+            device: None,
+            is_quick: false,
         }
     }
-}
-
-/// What a run is expected to cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Forecast {
-    /// Visits.
-    pub points: u64,
-    /// Seconds.
-    pub elapsed_s: f64,
-    /// Bytes written, layout included.
-    pub written_bytes: u64,
 }
 
 /// What visits to one workload are assumed to differ by, as far as none was repeated: standard
@@ -272,6 +276,9 @@ pub struct Border {
     /// Time per request far beyond the border over time per request before it.
     #[serde(serialize_with = "crate::point::finite")]
     pub step: f64,
+    /// The layer it is about.
+    #[serde(default)]
+    pub layer: Layer,
     /// The revision of the map this belongs to.
     #[serde(default)]
     pub revision: u32,
@@ -301,6 +308,8 @@ pub enum RegionKind {
     WriteBack,
     /// Nothing is cached.
     Storage,
+    /// The page cache is passed by.
+    Device,
 }
 
 impl RegionKind {
@@ -312,6 +321,7 @@ impl RegionKind {
             Self::WriteCache => "write cache",
             Self::WriteBack => "write-back",
             Self::Storage => "storage",
+            Self::Device => "device",
         };
         number.map_or_else(|| name.to_owned(), |number| format!("{name} {number}"))
     }
@@ -354,6 +364,9 @@ pub struct Region {
     pub unique_bytes: RegionUniqueBytes,
     /// The focal vector: what the other parameters are held at.
     pub focal: Workload,
+    /// The layer it is about.
+    #[serde(default)]
+    pub layer: Layer,
     /// The revision of the map this belongs to.
     #[serde(default)]
     pub revision: u32,
@@ -374,6 +387,9 @@ pub struct ModelLine {
     /// a model without intervals.
     #[serde(default)]
     pub interval_factor: Option<f64>,
+    /// The layer it is about.
+    #[serde(default)]
+    pub layer: Layer,
     /// The revision of the map this belongs to.
     #[serde(default)]
     pub revision: u32,
@@ -420,6 +436,8 @@ pub enum FindingCode {
     Concurrency,
     /// Throughput keeps falling beyond the last border.
     DecliningTail,
+    /// Whether writes stay as fast as they are at first.
+    FirstAndSustained,
     /// The parameters of the model.
     Model,
 }
@@ -433,6 +451,9 @@ pub struct Finding {
     pub text: String,
     /// The figures behind it; names carry their unit.
     pub figures: BTreeMap<String, f64>,
+    /// The layer it is about.
+    #[serde(default)]
+    pub layer: Layer,
     /// The revision of the map this belongs to.
     #[serde(default)]
     pub revision: u32,
@@ -452,6 +473,9 @@ pub struct Map {
     /// What the plan decided along the way, in order: rounds of focal points, borders dropped.
     #[serde(default)]
     pub log: Vec<String>,
+    /// The data sheet, as far as it was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub datasheet: Vec<SheetFigures>,
 }
 
 /// The run went on after an interruption.
@@ -468,87 +492,6 @@ pub struct Resumed {
     pub command_line: Vec<String>,
 }
 
-/// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EndReason {
-    /// The plan had nothing left to measure.
-    Complete,
-    /// The budget was used up.
-    Budget,
-    /// The precision asked for was reached.
-    Precision,
-    /// Ctrl-C or SIGTERM.
-    Interrupted,
-    /// `--max-written` was reached.
-    Written,
-    /// The measurement could not go on.
-    Failed,
-}
-
-/// The last line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct End {
-    /// Why.
-    pub reason: EndReason,
-    /// Visits made, canaries included.
-    pub points: u64,
-    /// Seconds of the budget used, all parts of a resumed run together.
-    pub elapsed_s: f64,
-    /// How the time was spent, seconds.
-    pub spent_s: Spent,
-    /// Bytes read by the workloads.
-    pub read_bytes: u64,
-    /// Bytes written by layout and workloads.
-    pub written_bytes: u64,
-    /// Bytes that the target's device counted meanwhile: with what the filesystem wrote for itself,
-    /// and other programs; left out where no device is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device_written_bytes: Option<u64>,
-    /// What the forecast had said.
-    pub forecast: Option<Forecast>,
-    /// Workloads that were asked for and dropped.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dropped: Vec<Dropped>,
-}
-
-impl End {
-    /// The end of a record of these points, which wrote what their requests did and no layout.
-    pub fn after(reason: EndReason, points: &[Point], elapsed_s: f64) -> Self {
-        let bytes = |bytes: fn(&Point) -> u64| points.iter().map(bytes).sum();
-        Self {
-            reason,
-            points: points.len() as u64,
-            elapsed_s,
-            spent_s: points.iter().fold(Spent::default(), |sum, point| sum.plus(&point.spent_s)),
-            read_bytes: bytes(|p| p.classes.read_seq.bytes + p.classes.read_rand.bytes),
-            written_bytes: bytes(|p| p.classes.write_seq.bytes + p.classes.write_rand.bytes),
-            device_written_bytes: None,
-            forecast: None,
-            dropped: vec![],
-        }
-    }
-}
-
-/// A workload that was asked for and dropped.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Dropped {
-    /// The workload.
-    pub workload: Workload,
-    /// What there was no more of.
-    pub want_of: Want,
-}
-
-/// What a workload was dropped for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Want {
-    /// The budget was over, or something ended the run before.
-    Time,
-    /// The test files, or the dirty data in memory, had no room.
-    Room,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -559,6 +502,7 @@ mod tests {
             name,
             unique_bytes: RegionUniqueBytes { from: 8_388_608.0, to: 67_108_864.0, focal: 2e7 },
             focal: Workload::default(),
+            layer: Layer::Cache,
             revision: 0,
         };
         let cache = region(RegionKind::Cache.name(Some(2)));

@@ -7,7 +7,7 @@ use std::io::{BufRead, Read};
 
 use crate::{
     Border, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region, RulesError,
-    SuiteLines, Warning,
+    SuiteLines, Sustained, Warning,
     line::{FORMAT_VERSION, Resumed},
     seal::{Chain, Follower, Seal},
 };
@@ -94,6 +94,8 @@ pub struct Record {
     pub end: Option<End>,
     /// Where the run went on after an interruption.
     pub resumed: Vec<Resumed>,
+    /// Where writing for long was looked at.
+    pub sustained: Vec<Sustained>,
     /// What classic benchmarks gave; empty in the record of a map.
     pub suite: SuiteLines,
     /// The highest revision that any line carries: one that was not closed is not to be reused.
@@ -172,6 +174,7 @@ impl Record {
             map: None,
             end: None,
             resumed: vec![],
+            sustained: vec![],
             suite: SuiteLines::default(),
             revision_max: 0,
             valid_bytes: 0,
@@ -190,6 +193,7 @@ impl Record {
             Line::Finding(x) => self.findings.push(x),
             Line::Map(x) => self.map = Some(x),
             Line::Warning(x) => self.warnings.push(x),
+            Line::Sustained(x) => self.sustained.push(x),
             Line::Suite(x) => self.suite.suite = Some(x),
             Line::Trial(x) => self.suite.trials.push(x),
             Line::Score(x) => self.suite.scores.push(x),

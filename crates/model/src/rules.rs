@@ -147,6 +147,13 @@ impl Range {
         Self { min: 0, max: 0 }
     }
 
+    /// The values of `self` that `other` has too; the nearest one where it has none.
+    #[must_use]
+    pub fn within(self, other: Self) -> Self {
+        let clamp = |value: u64| value.clamp(other.min, other.max);
+        Self { min: clamp(self.min), max: clamp(self.max) }
+    }
+
     fn check(&self, name: &str, least: u64, most: u64) -> Result<(), RulesError> {
         let wrong = |end: &str, value: u64, least: u64, most: u64| {
             Err(RulesError::new(format!("{name}.{end}"), value, format!("{least} to {most}")))
@@ -251,4 +258,10 @@ pub struct Limits {
     pub unique_max_bytes: Option<u64>,
     /// Most data that a workload that writes may touch: beyond it writers would stall in reclaim.
     pub writes_max_bytes: Option<f64>,
+    /// How long is written before the map, to see whether writes stay as fast, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sustain_s: Option<f64>,
+    /// How often all data that the map touches are written over before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precondition_times: Option<u32>,
 }

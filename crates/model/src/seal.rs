@@ -244,6 +244,7 @@ mod tests {
     #[test]
     fn what_no_reader_would_take_is_not_written() {
         let map = crate::Map {
+            datasheet: vec![],
             revision: 1,
             provisional: false,
             repeatability: None,

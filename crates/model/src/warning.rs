@@ -64,6 +64,8 @@ pub enum Code {
     BehindSchedule,
     /// The kernel would not hold the buffers: each request pays for looking them up.
     NotRegistered,
+    /// io_uring is denied: a thread for each request in flight takes its place.
+    ThreadPerRequest,
     /// A workload outside the box that was measured was asked for.
     OutOfRange,
     /// Measured by another program: what it did not say is not known here either.

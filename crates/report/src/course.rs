@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use ioscape_model::line::REPEATED_MIN;
 use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{Dropped, EndReason, Interval, Point, Record, Role, Spent, Want, named};
+use ioscape_model::{
+    Dropped, EndReason, Interval, LeftOut, Point, Record, Role, Spent, Want, named, word,
+};
 
 use crate::chart::{
     Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, throughput_axis,
@@ -79,6 +81,7 @@ pub(crate) fn sentences(record: &Record) -> Vec<String> {
             )
         });
         all.extend(dropped_words(&end.dropped));
+        all.extend(left_out_words(&end.left_out));
         all.push(format!(
             "The workloads read {}; {} were written, layout included.{counted}",
             show_bytes(end.read_bytes as f64),
@@ -145,6 +148,15 @@ fn dropped_words(dropped: &[Dropped]) -> Option<String> {
     };
     let names: Vec<String> = dropped.iter().map(name).collect();
     (!names.is_empty()).then(|| format!("Workloads that were dropped: {}.", names.join(", ")))
+}
+
+/// What of the map there was no time or room for.
+pub(crate) fn left_out_words(left_out: &[LeftOut]) -> Option<String> {
+    let part = |left_out: &LeftOut| {
+        format!("{}: {}", word(left_out.part).replace('_', " "), left_out.text)
+    };
+    let parts: Vec<String> = left_out.iter().map(part).collect();
+    (!parts.is_empty()).then(|| format!("Left out – {}.", parts.join("; ")))
 }
 
 /// How far visits to one workload differ.

@@ -14,6 +14,7 @@ use crate::answers::Answers;
 use crate::chart::{Chart, Table};
 use crate::costs;
 use crate::course::{self, Part};
+use crate::datasheet::{self, SheetRow};
 use crate::doubts::{self, Doubt};
 use crate::facts::{self, Fact};
 use crate::family::Family;
@@ -75,6 +76,8 @@ pub fn html(page: &ReportPage<'_>) -> String {
         gaps: doubts::gaps(record, &samples),
         findings: sayings::overall(record),
         doubts: doubts::doubts(record, &samples),
+        sheet: datasheet::rows(record),
+        sheet_notes: datasheet::notes(record),
         rows: summary::region_rows(record, &samples),
         borders: record.borders.iter().map(landscape::border_words).collect(),
         parts: course::parts(record),
@@ -124,6 +127,8 @@ struct Page<'a> {
     landscape: Figure,
     findings: Vec<&'a Finding>,
     doubts: Vec<Doubt>,
+    sheet: Vec<SheetRow>,
+    sheet_notes: Vec<String>,
     rows: Vec<RegionRow>,
     borders: Vec<String>,
     regions: Vec<RegionSection>,

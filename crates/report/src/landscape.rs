@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ioscape_model::units::{MIB, show_bytes, three_digits};
-use ioscape_model::{Border, Curve, Estimate, Interval, Record, Workload, word};
+use ioscape_model::{Border, Curve, Estimate, Interval, Record, Region, Workload, word};
 
 use crate::chart::{
     Axis, Band, BandKind, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, stretch,
@@ -33,11 +33,23 @@ fn ink_of(work: &Workload) -> Ink {
     }
 }
 
+/// Those of the layer that borders were looked for in.
+fn curves_of<'a>(samples: &'a Samples<'_>, record: &Record) -> Vec<UniqueCurve<'a>> {
+    let access = record.header.ranges.access;
+    let is_one = record.header.device.is_none();
+    fullest(samples.estimates.iter().filter(|e| is_one || e.workload.access == access))
+}
+
+/// The fullest curve of each kind among all estimates.
+pub(crate) fn curves<'a>(samples: &'a Samples<'_>) -> Vec<UniqueCurve<'a>> {
+    fullest(samples.estimates.iter())
+}
+
 /// The fullest curve of each kind: read-only, write-only, mixed. Where two are equally full the
 /// one that comes first by its parameters is taken, so that the choice is stable.
-pub(crate) fn curves<'a>(samples: &'a Samples<'_>) -> Vec<UniqueCurve<'a>> {
+fn fullest<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Vec<UniqueCurve<'a>> {
     let mut groups: BTreeMap<String, Vec<&Estimate>> = BTreeMap::new();
-    for estimate in samples.estimates.iter() {
+    for estimate in estimates {
         let rest = Workload { unique_bytes: 0, ..estimate.workload.clone() };
         groups.entry(rest.literal()).or_default().push(estimate);
     }
@@ -94,7 +106,7 @@ impl UniqueCurve<'_> {
 
 /// The landscape.
 pub(crate) fn chart(record: &Record, samples: &Samples<'_>) -> Chart {
-    let curves = curves(samples);
+    let curves = curves_of(samples, record);
     let series = curves.iter().map(|curve| Series {
         name: curve.name(),
         ink: curve.ink,
@@ -188,7 +200,9 @@ fn rules(border: &Border) -> [Rule; 2] {
 }
 
 fn bands(record: &Record) -> Vec<Band> {
-    let regions = record.regions.iter().map(|region| Band {
+    let main = record.header.ranges.access;
+    let is_drawn = |region: &&Region| record.header.device.is_none() || region.focal.access == main;
+    let regions = record.regions.iter().filter(is_drawn).map(|region| Band {
         from: region.unique_bytes.from,
         to: region.unique_bytes.to,
         name: region.name.clone(),

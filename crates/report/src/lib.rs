@@ -11,6 +11,7 @@ mod chart;
 mod comparison;
 mod costs;
 mod course;
+mod datasheet;
 mod doubts;
 pub mod export;
 mod facts;
@@ -31,6 +32,7 @@ mod validation;
 
 pub use answers::Answers;
 pub use comparison::{ComparedSystem, ComparisonPage, comparison_html};
+pub use datasheet::datasheet_line;
 pub use doubts::bearing_doubts;
 pub use history::page::{history_html, history_mark};
 pub use history::{history_check_markdown, history_openmetrics};

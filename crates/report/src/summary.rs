@@ -85,7 +85,9 @@ fn on_curve<'a>(
     let extent = family.region.unique_bytes;
     let curve = landscape::curves(samples).into_iter().find(|curve| curve.ink == ink)?;
     let inside = curve.estimates.into_iter().filter(|estimate| {
-        (extent.from..=extent.to).contains(&(estimate.workload.unique_bytes as f64))
+        let work = &estimate.workload;
+        (extent.from..=extent.to).contains(&(work.unique_bytes as f64))
+            && work.access == family.region.focal.access
     });
     let distance = |estimate: &ioscape_model::Estimate| {
         (estimate.workload.unique_bytes as f64 / extent.focal).ln().abs()

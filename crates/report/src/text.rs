@@ -1,9 +1,10 @@
-//! The summary at the end of a run, in characters: the landscape, the regions, what it says, what
+//! The summary at the end of a run, in characters: the data sheet, the landscape, the regions, what it says, what
 //! to doubt, where the time went, where to look next. Short enough for a ticket; the page says more.
 
 mod application;
 mod checkup;
 mod comparison;
+mod datasheet;
 mod estimate;
 mod families;
 mod history;
@@ -54,8 +55,11 @@ pub fn text(record: &Record, file: &str, width: usize, color: bool) -> String {
     let width = width.clamp(WIDTH_MIN, WIDTH_MAX);
     let mut page = Page { lines: Vec::new(), width, paint: Paint::new(color) };
     title(&mut page, record, &samples);
+    datasheet::datasheet(&mut page, record);
     picture(&mut page, record, &samples);
-    if record.regions.is_empty() {
+    if record.header.is_quick {
+        // The data sheet is all there is.
+    } else if record.regions.is_empty() {
         listed(&mut page, &samples);
     } else {
         regions(&mut page, record, &samples);
@@ -125,6 +129,10 @@ fn title(page: &mut Page, record: &Record, samples: &Samples<'_>) {
     }
     if let Some(spread) = course::repeatability_words(record) {
         page.wrapped("", &spread, Style::Dim);
+    }
+    let left_out = record.end.as_ref().and_then(|end| course::left_out_words(&end.left_out));
+    if let Some(text) = left_out {
+        page.wrapped("", &text, Style::Dim);
     }
     for gap in doubts::gaps(record, samples) {
         page.wrapped("! ", &gap, Style::Warning);

@@ -18,9 +18,11 @@ pub mod quantile;
 pub mod segment;
 pub mod series;
 pub mod steady;
+pub mod step;
 
 pub use interval::{Mean, normal_quantile, t_two_sided};
 pub use pool::{Spread, Visit};
 pub use quantile::{NORMAL_90, conformal_quantile, median, quantile, robust_sd};
 pub use series::Piece;
 pub use steady::{Drift, Kept};
+pub use step::{Step, fall};

@@ -22,5 +22,8 @@ pub fn header(seed: u64, ranges: Ranges) -> Header {
         hints: Hints::default(),
         asked: vec![],
         forecast: None,
+        datasheet: vec![],
+        device: None,
+        is_quick: false,
     }
 }

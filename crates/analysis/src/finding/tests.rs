@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use ioscape_model::units::{GIB, KIB, MIB};
 use ioscape_model::{
-    Border, BorderUniqueBytes, Curve, Estimate, Finding, FoundBy, Host, Interval, Point, Region,
-    RegionUniqueBytes, ResponseTime, Role, Target, Workload, word,
+    Border, BorderUniqueBytes, Curve, Estimate, Finding, FoundBy, Host, Interval, Layer, Point,
+    Region, RegionUniqueBytes, ResponseTime, Role, Target, Workload, word,
 };
 
 use super::family::{Effect, size};
@@ -98,7 +98,7 @@ fn region(focal_bytes: u64) -> Region {
     };
     let focal = Workload { unique_bytes: focal_bytes, ..Workload::default() };
     let extent = RegionUniqueBytes { from: from as f64, to: to as f64, focal: focal_bytes as f64 };
-    Region { name: name.into(), unique_bytes: extent, focal, revision: 0 }
+    Region { name: name.into(), unique_bytes: extent, focal, layer: Layer::default(), revision: 0 }
 }
 
 fn border(curve: Curve, capacity: f64, step: f64) -> Border {
@@ -108,7 +108,14 @@ fn border(curve: Curve, capacity: f64, step: f64) -> Border {
         low: capacity * 0.97,
         high: capacity * 1.03,
     };
-    Border { unique_bytes: at, curve, found_by: FoundBy::Timing, step, revision: 0 }
+    Border {
+        unique_bytes: at,
+        curve,
+        found_by: FoundBy::Timing,
+        step,
+        layer: Layer::default(),
+        revision: 0,
+    }
 }
 
 fn family(focal: &Workload) -> Vec<Workload> {

@@ -1,7 +1,7 @@
 //! A formula in place of a record, for tests.
 
 use ioscape_model::units::{GIB, KIB, MIB};
-use ioscape_model::{Classes, Hints, Host, Ranges, Region, RegionUniqueBytes, Workload};
+use ioscape_model::{Classes, Hints, Host, Layer, Ranges, Region, RegionUniqueBytes, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -49,6 +49,7 @@ pub(crate) fn region(focal: &Workload, from: u64, to: u64) -> Region {
         name: "region".to_owned(),
         unique_bytes: RegionUniqueBytes { from: from as f64, to: to as f64, focal: at },
         focal: focal.clone(),
+        layer: Layer::default(),
         revision: 0,
     }
 }

@@ -1,14 +1,15 @@
 //! What models are fitted from.
 
 use ioscape_model::{
-    Border, ClassTotals, Classes, Estimate, Hints, Host, Point, Ranges, Record, Region,
-    ResponseTime, Role, Workload,
+    Border, ClassTotals, Classes, DeviceLayer, Estimate, Hints, Host, Layer, Point, Ranges, Record,
+    Region, ResponseTime, Role, Workload,
 };
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::{median, robust_sd};
 
 use crate::estimate;
 use crate::finding::Evidence;
+use crate::layer::LayerPart;
 
 /// Percentiles that are predicted beside a mean: p50, p99 and p99.9.
 pub const TAIL: usize = 3;
@@ -71,7 +72,14 @@ pub struct Training {
 
 impl Training {
     /// What a record holds; validation points are never fitted.
+    ///
+    /// Of a record that holds visits to both layers: what the layer of its own ranges does.
     pub fn of(record: &Record) -> Self {
+        let header = &record.header;
+        if header.device.is_some() || !header.datasheet.is_empty() {
+            let layer = Layer::of_access(header.ranges.access);
+            return Self::of_layer(record, layer, (header.ranges, header.hints.clone()));
+        }
         let (samples, extras) = samples(&record.points);
         Self {
             samples,
@@ -79,12 +87,47 @@ impl Training {
             borders: record.borders.clone(),
             processor_borders: Evidence::of(record).processor_borders(),
             regions: record.regions.clone(),
-            host: record.header.host.clone(),
-            hints: record.header.hints.clone(),
-            ranges: record.header.ranges,
+            host: header.host.clone(),
+            hints: header.hints.clone(),
+            ranges: header.ranges,
             drift_sd: drift_sd(&record.points),
             spread_out: spread_out(&record.points),
             fixed: Vec::new(),
+        }
+    }
+
+    /// What the device layer of a record of two holds; `None` where there is no such layer.
+    pub fn of_device(record: &Record) -> Option<Self> {
+        let DeviceLayer { ranges, room_bytes } = record.header.device?;
+        let hints = device_hints(&record.header.hints, room_bytes);
+        Some(Self::of_layer(record, Layer::Device, (ranges, hints)))
+    }
+
+    fn of_layer(record: &Record, layer: Layer, (ranges, hints): (Ranges, Hints)) -> Self {
+        let is_main = layer == Layer::of_access(record.header.ranges.access);
+        let borders = if is_main { &*record.borders } else { &[] };
+        let measured = (&*record.points, &*record.estimates);
+        let part = LayerPart::of(layer, measured, (borders, &record.regions));
+        let (samples, extras) = samples(&part.points);
+        let evidence = Evidence {
+            estimates: &part.estimates,
+            points: &part.points,
+            borders: &part.borders,
+            regions: &part.regions,
+            ..Evidence::of(record)
+        };
+        Self {
+            samples,
+            extras,
+            processor_borders: evidence.processor_borders(),
+            host: record.header.host.clone(),
+            hints,
+            ranges,
+            drift_sd: drift_sd(&record.points),
+            spread_out: spread_out(&part.points),
+            fixed: Vec::new(),
+            borders: part.borders,
+            regions: part.regions,
         }
     }
 
@@ -107,6 +150,11 @@ impl Training {
     pub(crate) fn all(&self) -> Vec<&Sample> {
         self.samples.iter().chain(&self.extras).collect()
     }
+}
+
+/// What is known beforehand of a device layer: no cache of the machine's answers for it.
+pub fn device_hints(hints: &Hints, room_bytes: u64) -> Hints {
+    Hints { read_cache_bytes: None, write_cache_bytes: None, room_bytes, ..hints.clone() }
 }
 
 /// The name of a parameter without the number of a cache at its end.

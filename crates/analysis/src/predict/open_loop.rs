@@ -66,6 +66,9 @@ impl Predictor {
     /// The workload at the highest rate at which 99 of 100 requests are done within `p99_max_s` of
     /// when they were due; as a closed loop, with a warning, where no rate keeps that.
     pub fn predict_within(&self, name: &str, work: &Workload, p99_max_s: f64) -> Prediction {
+        if self.device.is_some() && work.access != self.access() {
+            return self.layer(work).predict_within(name, work, p99_max_s);
+        }
         let Some(rate) = self.highest_rate(work, p99_max_s) else {
             let mut closed = self.predict(name, &Workload { rate: 0.0, ..work.clone() });
             closed.warnings.push(never_within(p99_max_s));

@@ -2,7 +2,7 @@
 
 use ioscape_model::units::{GIB, KIB, MIB, show_bytes};
 use ioscape_model::{
-    Access, Border, BorderUniqueBytes, Classes, Curve, Hints, Host, Range, Ranges, Workload,
+    Access, Border, BorderUniqueBytes, Classes, Curve, Hints, Host, Layer, Range, Ranges, Workload,
 };
 use ioscape_stats::median;
 use rand::{RngExt, SeedableRng};
@@ -76,6 +76,7 @@ fn border(curve: Curve, capacity: f64) -> Border {
         curve,
         found_by: ioscape_model::FoundBy::Timing,
         step: 10.0,
+        layer: Layer::default(),
         revision: 0,
     }
 }

@@ -1,7 +1,7 @@
 //! Scores of numbers made by hand.
 
 use ioscape_model::units::MIB;
-use ioscape_model::{BorderUniqueBytes, Curve};
+use ioscape_model::{BorderUniqueBytes, Curve, Layer};
 
 use super::*;
 use crate::visit;
@@ -26,6 +26,7 @@ fn border(onset_mib: f64, capacity_mib: f64) -> Border {
         curve: Curve::Read,
         found_by: ioscape_model::FoundBy::Timing,
         step: 10.0,
+        layer: Layer::default(),
         revision: 0,
     }
 }

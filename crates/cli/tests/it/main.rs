@@ -13,6 +13,7 @@ mod export;
 mod history;
 mod import;
 mod interrupted;
+mod layers;
 mod live;
 mod lost;
 mod manual;

@@ -186,7 +186,6 @@ fn a_map_visits_the_workloads_that_it_was_asked_for_and_refuses_those_it_cannot(
     for (arguments, reason) in [
         (["-w", "unique_bytes=500GiB"], "reaches"),
         (["-w", "state=cold"], "state"),
-        (["-w", "access=direct"], "--access"),
         (["-w", "no-such-name"], "no-such-name"),
     ] {
         let refusal = work.refusal(&[&run[..], &["--out", "x.jsonl"], &arguments].concat());

@@ -8,10 +8,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustix::io::Errno;
-
 use super::buffers::Buffers;
-use super::{Done, Duties, OneByOne, SyncDue, short};
+use super::transfer::Transfer;
+use super::{Done, Duties, OneByOne, SyncDue};
 use crate::clock::Stopwatch;
 use crate::error::Result;
 use crate::request::Op;
@@ -21,16 +20,14 @@ use crate::verify::Ledger;
 /// A worker's file and buffer.
 #[derive(Debug)]
 pub struct Psync {
-    file: Arc<File>,
+    transfer: Transfer,
     path: PathBuf,
-    buffer: Buffers,
     sync_due: SyncDue,
-    ledger: Option<Arc<Ledger>>,
     watch: Stopwatch,
 }
 
 /// What every engine that makes requests is made of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Parts {
     /// Opened anew for this worker. Whoever starts the worker holds it too, until the worker is done:
     /// a descriptor is closed in the table that it was opened in.
@@ -49,80 +46,36 @@ pub struct Parts {
     pub watch: Stopwatch,
 }
 
-impl Psync {
-    /// An engine of these parts.
-    pub fn new(parts: Parts) -> Self {
-        Self {
-            file: parts.file,
-            path: parts.path,
-            buffer: Buffers::new(1, parts.length_max, parts.seed),
-            sync_due: SyncDue::new(parts.duties),
-            ledger: parts.ledger,
-            watch: parts.watch,
-        }
-    }
-
-    /// By system calls without a C library in between: with several threads it makes every read a
-    /// point where a thread may be cancelled, which takes longer than all that the harness does.
-    #[inline]
-    fn transfer(&mut self, op: &Op) -> io::Result<()> {
-        let moved = if op.class.is_read() {
-            rustix::io::pread(&*self.file, self.buffer.get(0, op.length), op.offset)
-        } else {
-            let bytes = self.buffer.stamped(0, op.length);
-            if let Some(ledger) = &self.ledger {
-                ledger.begin_write(bytes, op.offset);
-            }
-            rustix::io::pwrite(&*self.file, bytes, op.offset)
-        };
-        match moved {
-            Ok(moved) if moved as u64 == op.length => {}
-            Ok(moved) => self.go_on(op, moved as u64)?,
-            // Nothing was moved before the signal came: the request is made again.
-            Err(Errno::INTR) => self.go_on(op, 0)?,
-            Err(error) => return Err(error.into()),
-        }
-        if !op.class.is_read() && self.sync_due.after_write() {
-            rustix::fs::fdatasync(&*self.file)?;
-        }
-        Ok(())
-    }
-
-    /// The rest of a request of which a part was moved, as every careful program asks for it.
-    #[cold]
-    fn go_on(&mut self, op: &Op, mut moved: u64) -> io::Result<()> {
-        while moved < op.length {
-            let rest = &mut self.buffer.get(0, op.length)[moved as usize..];
-            let more = if op.class.is_read() {
-                rustix::io::pread(&*self.file, rest, op.offset + moved)
-            } else {
-                rustix::io::pwrite(&*self.file, rest, op.offset + moved)
-            };
-            match more {
-                Ok(0) => return Err(short(moved)),
-                Ok(more) => moved += more as u64,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+impl Parts {
+    /// A maker of requests, one after the other: the `index`-th of those that share the file.
+    pub(super) fn into_transfer(self, index: u64) -> Transfer {
+        let buffer = Buffers::new(1, self.length_max, self.seed ^ (index << 32));
+        Transfer { file: self.file, buffer, ledger: self.ledger }
     }
 }
 
-/// With `--verify`.
 impl Psync {
-    /// Keeps the ledger of writes, and checks reads against it.
+    /// An engine of these parts.
+    pub fn new(parts: Parts) -> Self {
+        let sync_due = SyncDue::new(parts.duties);
+        let (path, watch) = (parts.path.clone(), parts.watch);
+        Self { transfer: parts.into_transfer(0), path, sync_due, watch }
+    }
+
+    #[inline]
+    fn transfer(&mut self, op: &Op) -> io::Result<()> {
+        self.transfer.make(op)?;
+        if !op.class.is_read() && self.sync_due.after_write() {
+            self.transfer.sync()?;
+        }
+        Ok(())
+    }
+
+    /// With `--verify`: one request at a time, so nothing is written while a read is under way.
     #[cold]
     fn settle(&mut self, op: &Op, outcome: io::Result<()>, tally: &mut Tally) -> io::Result<()> {
-        let Some(ledger) = &self.ledger else { return outcome };
-        if !op.class.is_read() {
-            ledger.end_write(op.offset, op.length, outcome.is_ok());
-            return outcome;
-        }
-        outcome?;
-        let reading = ledger.begin_read(op.offset, op.length);
-        let bytes = self.buffer.get(0, op.length);
-        tally.verified_bytes += ledger.check(reading, bytes, op.offset)?;
+        let reading = self.transfer.reading(op);
+        tally.verified_bytes += self.transfer.settle(op, reading, outcome)?;
         Ok(())
     }
 }
@@ -136,7 +89,7 @@ impl OneByOne for Psync {
             let ended_ns = self.watch.now_ns();
             *time_ns = ended_ns.saturating_sub(began_ns);
             began_ns = ended_ns;
-            if self.ledger.is_some() {
+            if self.transfer.ledger.is_some() {
                 outcome = self.settle(op, outcome, tally);
                 began_ns = self.watch.now_ns();
             }
@@ -227,7 +180,7 @@ mod tests {
     fn an_error_that_is_no_result_names_the_request() {
         let (directory, mut engine) = engine(8192);
         let file = File::open(directory.path().join("file")).unwrap();
-        engine.file = Arc::new(file);
+        engine.transfer.file = Arc::new(file);
         let op = Op { offset: 4096, length: 4096, class: Class::WriteRand, due_ns: 0 };
         let message = engine.make_one(&op, &mut Tally::new(false)).unwrap_err().to_string();
         assert!(message.contains("a write of 4096 bytes at offset 4096"), "{message}");

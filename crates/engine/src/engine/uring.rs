@@ -4,8 +4,10 @@
 //! and waiting takes a system call of its own, where anything is to be waited for. Handed over
 //! together with the wait, a virtual disk was 11 % slower at depths 8 and 32. The file is
 //! registered, and the buffers are where the limit on locked memory allows. The ring belongs to the
-//! worker's thread: it is made disabled elsewhere, and enabled there. Completions are left to come
-//! when they come: an open loop looks for them without a system call.
+//! worker's thread: it is made disabled elsewhere, and enabled there. What the kernel has to do for a
+//! completion it does when the worker next enters it, and not by interrupting what the worker does; a
+//! flag in the queue says that there is something to enter for, which an open loop looks at without a
+//! system call.
 
 use std::fs::File;
 use std::io;
@@ -176,7 +178,7 @@ impl Uring {
                     retried(|| self.ring.submit())?;
                 }
                 loop {
-                    if self.options.polled {
+                    if self.options.polled || self.ring.submission().taskrun() {
                         retried(|| self.ring.submit_and_wait(0))?;
                     }
                     let is_done = !self.ring.completion().is_empty();
@@ -335,16 +337,16 @@ impl Drop for Uring {
     }
 }
 
-/// Whether this kernel lets a process have rings.
-pub fn is_available() -> bool {
-    build(2, UringOptions::default()).is_ok()
+/// Why this process may have no rings; `None` where it may.
+pub fn denied() -> Option<io::Error> {
+    let error = build(2, UringOptions::default()).err()?;
+    let is_denied = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS));
+    is_denied.then_some(error)
 }
 
-/// The newest way that this kernel knows, disabled until the worker's thread enables it. Neither
-/// `COOP_TASKRUN` nor `DEFER_TASKRUN`: an open loop that looks without a system call would never
-/// see a completion.
+/// The newest way that this kernel knows, disabled until the worker's thread enables it.
 fn build(depth: u32, options: UringOptions) -> io::Result<IoUring> {
-    let configured = |is_new: bool| {
+    let configured = |way: Way| {
         let mut builder = IoUring::builder();
         builder.setup_r_disabled();
         if options.polled {
@@ -353,16 +355,34 @@ fn build(depth: u32, options: UringOptions) -> io::Result<IoUring> {
         if options.kernel_submission {
             builder.setup_sqpoll(SUBMITTER_IDLE_MS);
         }
-        if is_new {
+        if way != Way::Old {
             builder.setup_single_issuer();
+        }
+        // The kernel's own thread hands over and has nothing to defer.
+        if way == Way::Deferring && !options.kernel_submission {
+            builder.setup_defer_taskrun();
+            builder.setup_taskrun_flag();
         }
         builder.build(depth.next_power_of_two())
     };
-    // Before Linux 6.0 a kernel does not know the flag.
-    configured(true).or_else(|error| match error.raw_os_error() {
-        Some(libc::EINVAL) => configured(false),
-        _ => Err(error),
-    })
+    let older = |way| {
+        move |error: io::Error| match error.raw_os_error() {
+            Some(libc::EINVAL) => configured(way),
+            _ => Err(error),
+        }
+    };
+    configured(Way::Deferring).or_else(older(Way::Single)).or_else(older(Way::Old))
+}
+
+/// Flags that a kernel may know for rings that belong to one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Linux 6.1: work for completions waits for that thread.
+    Deferring,
+    /// Linux 6.0: nobody else hands requests over.
+    Single,
+    /// Any thread may do anything.
+    Old,
 }
 
 /// Gives the buffers to the kernel for good; says whether it took them.
@@ -405,7 +425,8 @@ fn forbidden(error: &io::Error) -> Error {
         _ => advice(error).unwrap_or("the kernel refused"),
     };
     Error::Refused(format!(
-        "no io_uring ({error}): {why}; allow it, or measure with depth=1, which needs none"
+        "no io_uring ({error}): {why}; allow it, or leave --engine out: a thread for each request \
+         in flight takes its place"
     ))
 }
 

@@ -12,6 +12,7 @@ use ioscape_model::{Access, Workload};
 
 use super::{FileRig, Reading, Running};
 use crate::device_counter::DeviceCounter;
+use crate::engine::threads::TAKEN_PER_THREAD;
 use crate::error::{Error, Result};
 use crate::target::{Directory, Ground};
 use crate::worker::Published;
@@ -66,8 +67,13 @@ impl Ceiling {
         }
     }
 
+    /// The devices behind the target, where they are known.
+    pub(super) fn device(&self) -> Option<&DeviceCounter> {
+        self.device.as_ref()
+    }
+
     pub(super) fn device_bytes(&self) -> Option<u64> {
-        self.device.as_ref()?.written_bytes()
+        self.device()?.written_bytes()
     }
 }
 
@@ -244,9 +250,10 @@ impl Running {
     }
 }
 
-/// In flight, or done and not counted yet.
+/// In flight, or drawn for a thread that will go on by itself, or done and not counted yet.
 fn unsaid_bytes(work: &Workload) -> u64 {
-    u64::from(work.process_num) * u64::from(work.depth) * work.size_mean + UNSAID_BYTES
+    let in_flight = u64::from(work.process_num) * u64::from(work.depth);
+    in_flight * TAKEN_PER_THREAD as u64 * work.size_mean + UNSAID_BYTES
 }
 
 /// What a workload that has written so much may have left dirty.

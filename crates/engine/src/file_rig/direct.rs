@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, StatxFlags};
 
 use crate::counters::ProcessIo;
 use crate::error::{Error, Result};
-use crate::files::OpenAccess;
+use crate::files::{OpenAccess, TestFiles};
 
 /// Where the kernel does not say what it wants (before Linux 6.1), and no device does.
 const ALIGNMENT_USUAL_BYTES: u64 = 512;
@@ -61,6 +61,26 @@ pub(super) fn check(work: &Workload, file: &File, sector_bytes: Option<u64>) -> 
             work.align
         )),
         Some(_) => Ok(()),
+    }
+}
+
+/// Why no workload can go around the page cache here, as far as what is laid out tells.
+pub(super) fn refusal(files: &TestFiles, sector_bytes: Option<u64>) -> Option<String> {
+    if files.ground().is_memory() {
+        return Some("files live in memory here".to_owned());
+    }
+    if files.count() == 0 {
+        return None;
+    }
+    let Ok(file) = files.open_again(0, OpenAccess::Direct) else {
+        return Some("this filesystem refuses O_DIRECT".to_owned());
+    };
+    match alignment_bytes(&file, sector_bytes) {
+        None => Some("this filesystem has no direct access to its files".to_owned()),
+        Some(bytes) if !Workload::default().align.is_multiple_of(bytes) => {
+            Some(format!("direct access takes multiples of {bytes} bytes here"))
+        }
+        Some(_) => None,
     }
 }
 

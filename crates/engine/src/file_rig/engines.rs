@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use ioscape_model::units::show_bytes;
+use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Access, Code, Severity, Warning, Workload};
 
 use super::{FileRig, direct};
 use crate::clock::Stopwatch;
 use crate::engine::psync::{Parts, Psync};
-use crate::engine::uring::{Uring, UringOptions};
+use crate::engine::threads::{self, Threads};
+use crate::engine::uring::{self, Uring, UringOptions};
 use crate::engine::{Duties, Engine, null::Null};
 use crate::error::{Error, Result};
 use crate::request::Stream;
@@ -20,23 +21,26 @@ const BUFFERS_OF_MEMORY: f64 = 0.25;
 /// What makes the requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
-    /// pread and pwrite for one request in flight, io_uring for more.
+    /// pread and pwrite for one request in flight, io_uring for more; threads where that is denied.
     #[default]
     Auto,
     /// pread and pwrite.
     Psync,
     /// io_uring, whatever the depth.
     Uring(UringOptions),
+    /// pread and pwrite by a thread for each request in flight.
+    Threads,
     /// Nothing: the harness alone.
     Null,
 }
 
 impl EngineKind {
     /// What it comes to for a workload, or why it cannot be.
-    pub(super) fn resolved(self, work: &Workload) -> Result<Self> {
+    fn resolved(self, work: &Workload, rings: &Rings) -> Result<Self> {
         let refused = |text: &str| Err(Error::Refused(text.to_owned()));
         match self {
             Self::Auto if work.depth == 1 => Ok(Self::Psync),
+            Self::Auto if rings.denied.is_some() => Ok(Self::Threads),
             Self::Auto => Ok(Self::Uring(UringOptions::default())),
             Self::Psync if work.depth > 1 => refused(
                 "the psync engine has one request in flight per process: leave --engine out or \
@@ -57,12 +61,64 @@ impl EngineKind {
         match self {
             Self::Auto | Self::Psync => "psync",
             Self::Uring(_) => "uring",
+            Self::Threads => "threads",
             Self::Null => "null",
         }
     }
 }
 
+/// Whether this process may have rings, and what takes their place.
+#[derive(Debug)]
+pub(super) struct Rings {
+    /// Why it may not, in the kernel's words.
+    denied: Option<String>,
+    /// Handing a request to a thread adds so much to it, seconds, once that was measured.
+    handing_s: Option<f64>,
+}
+
+impl Rings {
+    /// Asks the kernel for one.
+    pub(super) fn probed() -> Self {
+        Self { denied: uring::denied().map(|error| error.to_string()), handing_s: None }
+    }
+
+    /// The cost of threads in place of a ring, in words.
+    fn cost_of_threads(&self) -> Warning {
+        let why = self.denied.as_ref().map_or_else(
+            || "a thread for each request in flight was asked for".to_owned(),
+            |why| {
+                format!(
+                    "io_uring is denied here ({why}): a thread for each request in flight takes \
+                     its place"
+                )
+            },
+        );
+        let cost = self.handing_s.map_or_else(
+            || "what that adds to a request could not be measured".to_owned(),
+            |cost_s| format!("that adds about {} to a request", show_seconds(cost_s)),
+        );
+        let remedy = "allow io_uring_setup, io_uring_enter and io_uring_register in the \
+                      container's seccomp profile; response times far above this are what they \
+                      would be";
+        Warning::new(Code::ThreadPerRequest, format!("{why}; {cost}"), remedy)
+            .with_severity(Severity::Note)
+    }
+}
+
 impl FileRig {
+    /// Settles the engine that the next workload takes.
+    ///
+    /// # Errors
+    /// When it cannot take the engine that was asked for.
+    pub(super) fn resolve_engine(&mut self, work: &Workload) -> Result<()> {
+        let kind = self.engine.resolved(work, &self.rings)?;
+        if kind == EngineKind::Threads && self.rings.handing_s.is_none() {
+            self.rings.handing_s = threads::cost_s(self.stopwatch);
+        }
+        self.engine_name = kind.name();
+        Ok(())
+    }
+
     /// The engine of one worker.
     pub(super) fn engine_for(
         &self,
@@ -70,7 +126,7 @@ impl FileRig {
         work: &Workload,
         seat: &Seat,
     ) -> Result<Equipment> {
-        let kind = self.engine.resolved(work)?;
+        let kind = self.engine.resolved(work, &self.rings)?;
         if kind == EngineKind::Null {
             let engine = Engine::OneByOne(Box::new(Null::new(seat.watch)));
             return Ok(Equipment { engine, file: None, warning: None });
@@ -85,14 +141,20 @@ impl FileRig {
             ledger: self.ledgers.as_ref().map(|ledgers| Arc::clone(&ledgers.files[seat.file])),
             watch: seat.watch,
         };
-        let EngineKind::Uring(options) = kind else {
-            let engine = Engine::OneByOne(Box::new(Psync::new(parts)));
-            return Ok(Equipment { engine, file: Some(file), warning: None });
+        let (engine, warning) = match kind {
+            EngineKind::Uring(options) => {
+                self.check_buffers(work, stream.length_max())?;
+                let ring = Uring::new(parts, work.depth, options)?;
+                let warning = (!ring.buffers_registered()).then(not_registered);
+                (Engine::InFlight(Box::new(ring)), warning)
+            }
+            EngineKind::Threads => {
+                self.check_buffers(work, stream.length_max())?;
+                let threads = Threads::new(parts, work.depth, work.access);
+                (Engine::InFlight(Box::new(threads)), Some(self.rings.cost_of_threads()))
+            }
+            _ => (Engine::OneByOne(Box::new(Psync::new(parts))), None),
         };
-        self.check_buffers(work, stream.length_max())?;
-        let engine = Uring::new(parts, work.depth, options)?;
-        let warning = (!engine.buffers_registered()).then(not_registered);
-        let engine = Engine::InFlight(Box::new(engine));
         Ok(Equipment { engine, file: Some(file), warning })
     }
 
@@ -141,8 +203,28 @@ mod tests {
     use super::*;
 
     fn resolved(kind: EngineKind, text: &str) -> std::result::Result<&'static str, String> {
+        resolved_with(None, kind, text)
+    }
+
+    fn resolved_with(
+        denied: Option<&str>,
+        kind: EngineKind,
+        text: &str,
+    ) -> std::result::Result<&'static str, String> {
         let work = Workload::parse(text).unwrap();
-        kind.resolved(&work).map(EngineKind::name).map_err(|error| error.to_string())
+        let rings = Rings { denied: denied.map(str::to_owned), handing_s: None };
+        kind.resolved(&work, &rings).map(EngineKind::name).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn where_io_uring_is_denied_threads_take_its_place_and_only_its() {
+        let denied = |kind, text| resolved_with(Some("Operation not permitted"), kind, text);
+        assert_eq!(denied(EngineKind::Auto, "depth=1"), Ok("psync"));
+        assert_eq!(denied(EngineKind::Auto, "depth=8"), Ok("threads"));
+        assert_eq!(resolved(EngineKind::Threads, "depth=1"), Ok("threads"));
+        let rings = Rings { denied: Some("no".to_owned()), handing_s: Some(5e-6) };
+        let text = rings.cost_of_threads().text;
+        assert!(text.contains("denied here (no)") && text.contains("5.00 µs"), "{text}");
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::fs::File;
 
 use ioscape_model::{Access, Workload};
 
-use super::{FileRig, Running, shares};
+use super::places::shares;
+use super::{FileRig, Running};
 use crate::cachestat::resident;
 
 /// How far ahead of a sequential stream its residency is looked at.

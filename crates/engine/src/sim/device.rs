@@ -13,6 +13,7 @@ use super::arrivals::Queue;
 use super::files::{Files, histogram, stretch_s};
 use super::law::{Law, Share};
 use super::noise::{NoiseStream, lognormal, visit_seed};
+use super::reserve::Used;
 use super::spec::SimSpec;
 use super::trouble::Troubled;
 use crate::error::{Error, Result};
@@ -40,6 +41,8 @@ pub(super) struct LawRig {
     latency_ns: Option<Histogram<u64>>,
     running: Option<Running>,
     troubled: Troubled,
+    /// Of its reserve.
+    used: Used,
 }
 
 #[derive(Clone, Debug)]
@@ -70,6 +73,7 @@ impl LawRig {
             latency_ns: None,
             running: None,
             troubled: Troubled::default(),
+            used: Used::default(),
         }
     }
 
@@ -88,11 +92,24 @@ impl LawRig {
 
     /// As the storage is now.
     fn law(&self, work: &Workload) -> Law {
+        let spec = self.spec.with_used(self.used, work);
         let trouble = &self.spec.trouble;
         if trouble.is_none() {
-            return self.spec.law(work);
+            return spec.law(work);
         }
-        self.spec.at_speed(self.troubled.speed(trouble, self.now_s)).law(work)
+        spec.at_speed(self.troubled.speed(trouble, self.now_s)).law(work)
+    }
+
+    /// Whether it stays as it is while it runs.
+    fn is_constant(&self) -> bool {
+        self.spec.trouble.is_none() && self.spec.reserve.is_none()
+    }
+
+    /// Getting ready writes what is missing and what was dirty; the rest of that time is rest.
+    fn use_reserve(&mut self, spent_s: &Spent, written_bytes: f64) {
+        let Some(reserve) = self.spec.reserve else { return };
+        self.used.work(&reserve, spent_s.layout + spent_s.quiesce, written_bytes);
+        self.used.rest(&reserve, spent_s.warm_up);
     }
 
     /// One request failed: the workers stop, as on a real device.
@@ -205,7 +222,7 @@ impl LawRig {
             }
         };
         self.dirty_bytes = (self.dirty_bytes + write_bytes as f64).min(dirty_max_bytes);
-        let is_cached = work.access == Access::Buffered;
+        let is_cached = work.access == Access::Buffered && work.state == State::Warm;
         self.resident_bytes = if is_cached { cache_bytes.min(work.unique_bytes) } else { 0 };
         if !self.spec.counters {
             return;
@@ -236,25 +253,22 @@ impl Rig for LawRig {
     }
 
     fn prepare(&mut self, work: &Workload) -> Result<Prepared> {
-        if work.state == State::Cold {
-            let text = "a simulated device knows steady states only: leave out state=cold";
-            return Err(Error::Refused(text.to_owned()));
-        }
-        let quiesce = self.storage_s(false, self.dirty_bytes);
-        self.files.written_bytes += self.dirty_bytes as u64;
-        self.dirty_bytes = 0.0;
+        let dirty_bytes = std::mem::take(&mut self.dirty_bytes);
+        let quiesce = self.storage_s(false, dirty_bytes);
+        self.files.written_bytes += dirty_bytes as u64;
         let added_bytes = self.files.lay_out(work)?;
         let layout = self.storage_s(false, added_bytes as f64);
         // What was written last is what the cache holds after a layout.
-        let cache_bytes = match work.access {
-            Access::Buffered => self.cache_bytes().0,
-            Access::Direct => 0,
+        let cache_bytes = match (work.access, work.state) {
+            (Access::Buffered, State::Warm) => self.cache_bytes().0,
+            _ => 0,
         };
         let held_bytes = (self.resident_bytes + added_bytes).min(cache_bytes);
         let missing_bytes = work.unique_bytes.min(cache_bytes).saturating_sub(held_bytes);
         let warm_up = self.storage_s(true, missing_bytes as f64);
         self.resident_bytes = held_bytes + missing_bytes;
         let spent_s = Spent { layout, quiesce, warm_up, ..Spent::default() };
+        self.use_reserve(&spent_s, dirty_bytes + added_bytes as f64);
         self.now_s += spent_s.total();
         Ok(Prepared { spent_s, warnings: Vec::new() })
     }
@@ -281,7 +295,7 @@ impl Rig for LawRig {
     fn window(&mut self, length_s: f64) -> Result<Window> {
         let mut running = self.running.take().expect("a window is taken while workers run");
         self.now_s += length_s;
-        if running.queue.is_none() && !self.spec.trouble.is_none() {
+        if running.queue.is_none() && !self.is_constant() {
             running.law = self.law(&running.work);
         }
         let mut window = match running.queue.take() {
@@ -293,6 +307,12 @@ impl Rig for LawRig {
         let of_storage = running.law.shares.iter().filter(|share| share.level == storage);
         let fraction: f64 = of_storage.map(|share| share.probability).sum();
         self.troubled.moved_bytes += window.bytes() as f64 * fraction;
+        if let Some(reserve) = &self.spec.reserve {
+            let [.., write_seq, write_rand] = window.classes;
+            let written_bytes = (write_seq.bytes + write_rand.bytes) as f64;
+            let flushed_bytes = written_bytes * running.law.level_fraction(false, storage);
+            self.used.pass(reserve, (length_s, fraction), flushed_bytes);
+        }
         if self.spec.error_after_requests.is_some_and(|limit| self.requests > limit) {
             return Err(self.fail(&running.work));
         }

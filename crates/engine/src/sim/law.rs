@@ -15,10 +15,12 @@
 //! `N` counts them all. What the page cache serves is copied by the process itself, one request at
 //! a time, so buffered requests of `n` processes are bounded by `n` over that part of `L`.
 //!
+//! A cold workload finds none of what it reads in a cache, and what it writes as any other does.
+//!
 //! With an fdatasync after every `k` writes no write is absorbed: each pays for its copy, for its
 //! part of the write-back (`min(k, parallel)` at a time), and for a `k`-th of the fdatasync.
 
-use ioscape_model::{Access, Workload};
+use ioscape_model::{Access, State, Workload};
 
 use super::spec::SimSpec;
 use crate::rig::Class;
@@ -129,10 +131,11 @@ impl SimSpec {
         for (index, level) in self.levels.iter().enumerate() {
             let size = if read { level.read_bytes } else { level.write_bytes.or(level.read_bytes) };
             let is_synced = !read && work.fsync_every > 0;
+            let is_cold = read && work.state == State::Cold;
             let held = match (index == last, work.access) {
                 (true, _) => 1.0,
                 (false, Access::Direct) => 0.0,
-                (false, Access::Buffered) if is_synced => 0.0,
+                (false, Access::Buffered) if is_synced || is_cold => 0.0,
                 (false, Access::Buffered) => {
                     let random = (size.unwrap_or(0) as f64 / work.unique_bytes as f64).min(1.0);
                     if read && sequential { random.powf(self.sequential_exponent) } else { random }

@@ -20,14 +20,20 @@ const MACHINES: [(&str, &str); 2] = [
     ("pages-flash", include_str!("presets/pages-flash.toml")),
 ];
 
+/// Faster at first than for long: with a known law for both.
+const FADING: [(&str, &str); 2] = [
+    ("consumer-ssd", include_str!("presets/consumer-ssd.toml")),
+    ("burst-volume", include_str!("presets/burst-volume.toml")),
+];
+
 impl SimSpec {
     /// A description that comes with the tool.
     ///
     /// # Errors
     /// When there is none of that name; says which there are.
     pub fn preset(name: &str) -> Result<Self> {
-        let Some((_, text)) = PRESETS.iter().chain(&MACHINES).find(|(known, _)| *known == name)
-        else {
+        let all = || PRESETS.iter().chain(&MACHINES).chain(&FADING);
+        let Some((_, text)) = all().find(|(known, _)| *known == name) else {
             return Err(Error::Sim(format!(
                 "there is no simulated device `{name}`; try one of {}",
                 Self::all_names().join(", ")
@@ -47,6 +53,7 @@ impl SimSpec {
     }
 
     pub(super) fn all_names() -> Vec<&'static str> {
-        [Self::names(), Self::machine_names()].concat()
+        let fading = FADING.iter().map(|(name, _)| *name).collect();
+        [Self::names(), Self::machine_names(), fading].concat()
     }
 }

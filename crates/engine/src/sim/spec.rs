@@ -6,6 +6,7 @@ use ioscape_model::{Range, Ranges};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::machine::spec::{Machine, ROOM_MAX_BYTES};
+use super::reserve::Reserve;
 use super::trouble::Trouble;
 use crate::error::{Error, Result};
 
@@ -48,6 +49,9 @@ pub struct SimSpec {
     /// What goes wrong with it.
     #[serde(default, skip_serializing_if = "Trouble::is_none")]
     pub trouble: Trouble,
+    /// Makes it faster at first than it is for long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<Reserve>,
     /// A mechanism in place of the hierarchy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
@@ -240,6 +244,7 @@ impl SimSpec {
             return wrong("sync_us must be 0 or more microseconds".to_owned());
         }
         self.noise.check()?;
+        self.reserve.map_or(Ok(()), |reserve| reserve.check())?;
         self.trouble.check()
     }
 
@@ -277,6 +282,9 @@ impl SimSpec {
         }
         if !self.trouble.is_none() || self.error_after_requests.is_some() {
             return wrong("a [machine] has no trouble and no error_after_requests; leave them out");
+        }
+        if self.reserve.is_some() {
+            return wrong("a [machine] has no reserve; leave it out");
         }
         if self.noise.stall_every_s > 0.0 {
             return wrong("a [machine] does not stall; leave stall_every_s out");

@@ -5,10 +5,12 @@
 use std::ops::Range;
 
 use ioscape_analysis::border::{self, Search, Step};
+use ioscape_analysis::model::device_hints;
 use ioscape_analysis::region;
 use ioscape_model::units::show_bytes;
 use ioscape_model::{
-    Border, Curve, Header, Hints, Host, Point, Ranges, Region, RegionUniqueBytes, Role, Workload,
+    Access, Border, Curve, DeviceLayer, Header, Hints, Host, Layer, Point, Ranges, Region,
+    RegionKind, RegionUniqueBytes, Role, Workload,
 };
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -34,6 +36,8 @@ const AGAIN_EVERY: usize = 3;
 const NOISE_PRIOR: f64 = 0.05;
 /// A region's behaviour shows from this many times its lower border on.
 const CLEAR_OF_BORDER: f64 = 1.25;
+/// Where reads find at least this share of their pages, the cache answers them.
+const ALL_HIT: f64 = 0.97;
 /// Corners of the map lie so far along the last region, its data as a logarithm.
 const CORNER_SHARE: f64 = 0.8;
 /// Values on the graphs of the fractions; the first two are measured first.
@@ -56,6 +60,9 @@ pub struct Settings {
     pub most_bytes: f64,
     /// Workloads that were asked for when the run began.
     pub asked: Vec<Workload>,
+    /// Whether borders are looked for. A device layer lies beyond them: it is one region, whose
+    /// family has a graph of depth besides.
+    pub seeks_borders: bool,
 }
 
 impl Settings {
@@ -69,9 +76,31 @@ impl Settings {
             seed: header.seed,
             writes_max_bytes: header.limits.writes_max_bytes,
             most_bytes: extent::most_bytes(&header.hints, &header.limits, header.budget_s),
-            asked: header.asked.clone(),
+            asked: asked(header, header.ranges.access),
+            seeks_borders: true,
         }
     }
+
+    /// Those of the device layer beside it.
+    pub fn of_device(header: &Header) -> Option<Self> {
+        let DeviceLayer { ranges, room_bytes } = header.device?;
+        Some(Self {
+            ranges,
+            hints: device_hints(&header.hints, room_bytes),
+            host: header.host.clone(),
+            // Its chance is its own, or it would visit what the other layer does.
+            seed: !header.seed,
+            writes_max_bytes: None,
+            most_bytes: ranges.unique_bytes.max as f64,
+            asked: asked(header, ranges.access),
+            seeks_borders: false,
+        })
+    }
+}
+
+/// Those of the workloads asked for that pass the page cache, or do not.
+fn asked(header: &Header, access: Access) -> Vec<Workload> {
+    header.asked.iter().filter(|work| work.access == access).cloned().collect()
 }
 
 /// The plan.
@@ -107,7 +136,18 @@ impl BlendPlan {
             refinement_per_round: REFINEMENT_PER_ROUND,
         };
         plan.extent = plan.extent_to(max_bytes);
+        if !plan.settings.seeks_borders {
+            plan.families = Some(plan.decide(&[]));
+        }
         plan
+    }
+
+    /// Whether three values of every parameter were visited in every region.
+    pub fn has_families(&self, points: &[Point]) -> bool {
+        let is_made =
+            |workload: Workload| Visit { workload, role: Role::Family, round: 0 }.is_made(points);
+        let Some(families) = &self.families else { return false };
+        families.iter().flat_map(|family| self.family(family).0).all(is_made)
     }
 
     /// The same plan with another number of points where the model is least sure.
@@ -118,8 +158,12 @@ impl BlendPlan {
     }
 
     fn extent_to(&self, wanted_bytes: f64) -> Extent {
-        let Settings { hints, ranges, most_bytes, .. } = &self.settings;
+        let Settings { hints, ranges, most_bytes, seeks_borders, .. } = &self.settings;
         let wanted_bytes = wanted_bytes.min(*most_bytes);
+        if !seeks_borders {
+            let room_bytes = hints.room_bytes as f64;
+            return Extent::over_span(wanted_bytes, room_bytes, ranges.process_num.max);
+        }
         Extent::within(wanted_bytes, hints.room_bytes as f64, ranges.process_num.max)
     }
 
@@ -131,8 +175,10 @@ impl BlendPlan {
         let mut curves = [(Curve::Read, Role::ReadBorder), (Curve::Write, Role::WriteBorder)];
         let count = |role: Role| seen.points.iter().filter(|p| p.role == role).count();
         curves.sort_by_key(|(_, role)| count(*role));
-        for (curve, role) in curves.into_iter().filter(|(_, role)| count(*role) < CURVE_VISITS_MAX)
-        {
+        let is_open = |(curve, role): &(Curve, Role)| {
+            count(*role) < CURVE_VISITS_MAX && !(seen.reads_only && *curve == Curve::Write)
+        };
+        for (curve, role) in curves.into_iter().filter(is_open) {
             let samples = curve::samples(seen.points, role);
             if let Step::Measure(unique_bytes) = border::next(&self.search(curve), curve, &samples)
             {
@@ -197,7 +243,9 @@ impl BlendPlan {
                 let focal = self.allowed(&self.focal(self.focal_bytes(&stretch.unique_bytes)));
                 let at = focal.unique_bytes as f64;
                 let unique_bytes = RegionUniqueBytes { focal: at, ..stretch.unique_bytes };
-                Region { name: stretch.name, unique_bytes, focal, revision: 0 }
+                let device = RegionKind::Device.name(None);
+                let name = if self.settings.seeks_borders { stretch.name } else { device };
+                Region { name, unique_bytes, focal, layer: Layer::default(), revision: 0 }
             })
             .collect()
     }
@@ -206,6 +254,10 @@ impl BlendPlan {
     /// several processes would not fit there.
     fn focal_bytes(&self, region: &RegionUniqueBytes) -> f64 {
         let fits = self.extent.max_bytes_shared_out;
+        if !self.settings.seeks_borders {
+            // As much as can be, for the sake of caches in the device.
+            return fits.clamp(region.from, region.to);
+        }
         let is_clear_of_the_border = fits >= region.from * CLEAR_OF_BORDER;
         if is_clear_of_the_border { region.focal.min(fits) } else { region.focal }
     }
@@ -258,6 +310,11 @@ impl BlendPlan {
         for (index, process_num) in self.process_nums().into_iter().skip(1).enumerate() {
             let axis = if index < 2 { &mut first } else { &mut rest };
             axis.push(Workload { process_num, ..focal.clone() });
+        }
+        if !self.settings.seeks_borders && self.settings.ranges.depth.max > 1 {
+            let deep = |depth| Workload { depth, ..focal.clone() };
+            first.extend([8, 32].map(deep));
+            rest.extend([2, 16].map(deep));
         }
         for share in [0.2, 0.8] {
             let unique = log_between(family.from_bytes, family.to_bytes, share);
@@ -433,7 +490,9 @@ impl Plan for BlendPlan {
             if visits.is_empty() {
                 return None; // no workload is possible here, nor will one be in a later round
             }
-            let missing = visits.into_iter().find(|visit| !visit.is_made(seen.points));
+            let may_be = |visit: &Visit| !seen.reads_only || visit.workload.read_frac >= 1.0;
+            let missing =
+                visits.into_iter().find(|visit| may_be(visit) && !visit.is_made(seen.points));
             if missing.is_some() {
                 return missing;
             }
@@ -460,7 +519,30 @@ impl Plan for BlendPlan {
             }
         }
         let log = borders.iter().map(border_sentence).collect();
+        name_by_hits(&mut regions, points);
         Landscape { borders, regions, log }
+    }
+}
+
+/// A region is the storage's only where storage answered: beyond a border of writes the page cache
+/// may still hold all that is read.
+fn name_by_hits(regions: &mut [Region], points: &[Point]) {
+    let storage = RegionKind::Storage.name(None);
+    let name = RegionKind::WriteBack.name(None);
+    if regions.iter().any(|region| region.name == name) {
+        return;
+    }
+    for region in regions.iter_mut().filter(|region| region.name == storage) {
+        let (from, to) = (region.unique_bytes.from * CLEAR_OF_BORDER, region.unique_bytes.to);
+        let inside = |point: &&Point| {
+            let work = &point.workload;
+            (from..=to).contains(&(work.unique_bytes as f64)) && work.read_frac > 0.0
+        };
+        let hits = points.iter().filter(inside).filter_map(|point| point.hit_fraction);
+        let least = hits.reduce(f64::min);
+        if least.is_some_and(|least| least >= ALL_HIT) {
+            region.name.clone_from(&name);
+        }
     }
 }
 
@@ -479,87 +561,4 @@ fn border_sentence(border: &Border) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use ioscape_model::units::{GIB, MIB};
-
-    use super::*;
-
-    /// A plan that found a last region from 256 MiB to 1 GiB.
-    fn plan(cpus: u32, room_bytes: u64, writes_max_bytes: Option<f64>) -> BlendPlan {
-        let mut ranges = Ranges::usual(cpus);
-        ranges.unique_bytes.max = GIB;
-        let settings = Settings {
-            ranges,
-            hints: Hints { room_bytes, ..Hints::default() },
-            host: Host::default(),
-            seed: 1,
-            writes_max_bytes,
-            most_bytes: GIB as f64,
-            asked: vec![],
-        };
-        let mut plan = BlendPlan::new(settings);
-        let (from_bytes, to_bytes) = ((256 * MIB) as f64, GIB as f64);
-        plan.families =
-            Some(vec![Family { focal: plan.focal((512 * MIB) as f64), from_bytes, to_bytes }]);
-        plan
-    }
-
-    #[test]
-    fn a_map_visits_what_it_was_asked_for_early_and_again_later() {
-        let mut plan = plan(2, 64 * GIB, None);
-        let asked = Workload { unique_bytes: 300 * MIB, depth: 4, ..Workload::default() };
-        plan.settings.asked = vec![asked.clone()];
-        let places = |round: u32| {
-            let visits = plan.round(round, &[]).into_iter().enumerate();
-            let named = visits.filter(|(_, visit)| visit.role == Role::Named);
-            named.map(|(place, visit)| (place, visit.workload)).collect::<Vec<_>>()
-        };
-        let first = places(0);
-        assert!(
-            matches!(&first[..], [(place, work)] if *work == asked && *place < 20),
-            "{first:?}"
-        );
-        // Later rounds take turns, so that three of them visit it once more.
-        assert_eq!((1..=3).flat_map(places).count(), 1);
-    }
-
-    /// Which ends of reads, sequence, size and processes.
-    fn ends(work: &Workload) -> [bool; 4] {
-        [work.read_frac > 0.5, work.seq_frac > 0.5, work.size_mean > MIB / 8, work.process_num > 1]
-    }
-
-    #[test]
-    fn of_the_ends_of_any_three_parameters_every_combination_is_a_corner_once() {
-        for cpus in [2, 16, 128] {
-            let corners = plan(cpus, 1 << 40, None).corners();
-            assert_eq!(corners.len(), 8);
-            for without in 0..4 {
-                let three = |work: &Workload| {
-                    let mut three = ends(work).to_vec();
-                    three.remove(without);
-                    three
-                };
-                assert_eq!(corners.iter().map(three).collect::<BTreeSet<_>>().len(), 8);
-            }
-            assert!(ends(&corners[0]).iter().all(|is_high| *is_high), "a scan goes first");
-            assert!(corners.iter().all(|work| work.unique_bytes > 700 * MIB));
-        }
-    }
-
-    #[test]
-    fn corners_may_be_run_where_there_is_little_room_and_where_little_may_be_written() {
-        for (cpus, room_bytes) in [(1, 2 * GIB), (4, 2 * GIB), (64, 4 * GIB), (128, 2 * GIB)] {
-            for writes_max_bytes in [None, Some((300 * MIB + 12_345) as f64)] {
-                let plan = plan(cpus, room_bytes, writes_max_bytes);
-                let corners = plan.corners();
-                assert_eq!(corners.len(), 8, "{cpus} processors, {room_bytes} bytes");
-                assert_eq!(corners.iter().filter(|work| work.read_frac < 0.5).count(), 4);
-                let from = 256 * MIB;
-                assert!(corners.iter().all(|work| work.unique_bytes > from), "{corners:?}");
-                assert!(corners.iter().all(|work| plan.allowed(work) == *work));
-            }
-        }
-    }
-}
+mod tests;

@@ -13,6 +13,8 @@ const LAYOUT_SHARE: f64 = 0.15;
 const WRITTEN_SHARE: f64 = 0.25;
 /// … and all files together.
 const FILES_WRITTEN_SHARE: f64 = 0.4;
+/// Of what may be written altogether, what the span of the device layer may take.
+const SPAN_WRITTEN_SHARE: f64 = 0.5;
 /// However slow the storage and short the budget, a map is tried up to here.
 const SMALLEST_MAP_BYTES: f64 = 64.0 * MIB as f64;
 /// The map reaches this far beyond the largest border.
@@ -44,10 +46,45 @@ impl Extent {
         Self { max_bytes, max_bytes_shared_out }
     }
 
+    /// For a device layer: one process touches all of the span, several what there is room for beside
+    /// it.
+    pub fn over_span(span_bytes: f64, room_bytes: f64, process_num_max: u64) -> Self {
+        let rest_bytes = (room_bytes - span_bytes).max(0.0);
+        let more_files = harmonic(process_num_max) - 1.0;
+        let max_bytes_shared_out = (rest_bytes / more_files.max(1e-9)).min(span_bytes);
+        Self { max_bytes: span_bytes, max_bytes_shared_out }
+    }
+
     /// Largest `unique_bytes` with this many processes, bytes.
     pub fn largest(&self, process_num: u32) -> f64 {
         if process_num == 1 { self.max_bytes } else { self.max_bytes_shared_out }
     }
+}
+
+/// The most that one file may hold where all files together have so much room, bytes.
+pub fn first_file_bytes(room_bytes: u64) -> f64 {
+    room_bytes as f64 * FIRST_FILE_SHARE
+}
+
+/// What the files beside the first one may hold altogether, bytes.
+pub fn other_files_bytes(ranges: &Ranges, room_bytes: u64) -> f64 {
+    let wanted_bytes = ranges.unique_bytes.max as f64;
+    let extent = Extent::within(wanted_bytes, room_bytes as f64, ranges.process_num.max);
+    extent.max_bytes_shared_out * (harmonic(ranges.process_num.max) - 1.0)
+}
+
+/// The span of a device layer where nobody said one, bytes: what can be laid out in its share of
+/// the budget, what the first file has room for beside the others, half of what may be written.
+pub fn span_bytes(hints: &Hints, limits: &Limits, (budget_s, others_bytes): (f64, f64)) -> u64 {
+    let room_bytes = hints.room_bytes as f64;
+    let written =
+        limits.written_max_bytes.map_or(f64::INFINITY, |most| most as f64 * SPAN_WRITTEN_SHARE);
+    let asked = limits.unique_max_bytes.map_or(f64::INFINITY, |most| most as f64);
+    let laid_out = hints
+        .layout_bytes_per_s
+        .map_or(f64::INFINITY, |rate| (rate * budget_s * LAYOUT_SHARE).max(SMALLEST_MAP_BYTES));
+    let most = written.min(asked).min(laid_out).min(room_bytes - others_bytes);
+    most.max(0.0) as u64 / MIB * MIB
 }
 
 /// The smallest map that shows what lies behind a border.

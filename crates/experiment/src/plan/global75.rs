@@ -9,7 +9,7 @@
 use ioscape_analysis::focal::{Axis, CurvePoint, Easier, good_range, least_restrictive};
 use ioscape_model::graph::GOOD_FRACTION;
 use ioscape_model::units::show_bytes;
-use ioscape_model::{Point, Ranges, Region, RegionKind, RegionUniqueBytes, Workload};
+use ioscape_model::{Layer, Point, Ranges, Region, RegionKind, RegionUniqueBytes, Workload};
 
 use super::graph::{Graphs, Replay, divisible, multiple};
 use super::{Landscape, Plan, Seen, Visit};
@@ -134,6 +134,7 @@ impl Global75Plan {
                 focal: focal.unique_bytes as f64,
             },
             focal: focal.clone(),
+            layer: Layer::default(),
             revision: 0,
         }
     }

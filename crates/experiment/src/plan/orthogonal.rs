@@ -5,7 +5,9 @@
 //! order is shuffled, so that a run that ends early leaves no side of the grid unmeasured.
 
 use ioscape_model::workload::SHARE_REQUESTS_MIN;
-use ioscape_model::{Point, Range, Ranges, Region, RegionKind, RegionUniqueBytes, Role, Workload};
+use ioscape_model::{
+    Layer, Point, Range, Ranges, Region, RegionKind, RegionUniqueBytes, Role, Workload,
+};
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -54,6 +56,7 @@ impl Plan for OrthogonalPlan {
                 focal: focal.unique_bytes as f64,
             },
             focal,
+            layer: Layer::default(),
             revision: 0,
         };
         let measured = self.grid.iter().filter(|work| is_measured(work, points)).count();

@@ -17,7 +17,7 @@ use ioscape_analysis::slope::{self, Slopes};
 use ioscape_model::units::{KIB, show_bytes};
 use ioscape_model::workload::SHARE_REQUESTS_MIN;
 use ioscape_model::{
-    Border, BorderUniqueBytes, Curve, FoundBy, Point, Ranges, Region, RegionKind,
+    Border, BorderUniqueBytes, Curve, FoundBy, Layer, Point, Ranges, Region, RegionKind,
     RegionUniqueBytes, Workload,
 };
 
@@ -156,6 +156,7 @@ impl PaperPlan {
                     focal: focal as f64,
                 },
                 focal: Workload { unique_bytes: focal, ..vector.clone() },
+                layer: Layer::default(),
                 revision: 0,
             });
             from = to;
@@ -204,6 +205,7 @@ fn border(band: &slope::Band) -> Border {
         curve: Curve::Mixed,
         found_by: FoundBy::Slope,
         step: band.step,
+        layer: Layer::default(),
         revision: 0,
     }
 }

@@ -47,6 +47,7 @@ fn blend(ranges: Ranges, seed: u64, visits: usize) -> CutShort {
         writes_max_bytes: None,
         most_bytes: ranges.unique_bytes.max as f64,
         asked: vec![],
+        seeks_borders: true,
     };
     CutShort(BlendPlan::new(settings), visits)
 }

@@ -1,7 +1,7 @@
 //! The law of the drawing over many seeds, and the order of the visits.
 
 use ioscape_model::units::{GIB, KIB, MIB};
-use ioscape_model::{Interval, Range};
+use ioscape_model::{Access, Interval, Range};
 use proptest::prelude::*;
 
 use super::*;
@@ -139,7 +139,10 @@ fn every_workload_is_visited_twice_in_rounds_of_different_order() {
     formula::drive(&mut plan, &mut points, &|_| 1e8, (0.02, 3));
     // Canaries in between must not be counted as visits.
     points.insert(7, formula::canary(0));
-    assert_eq!(plan.next(&Seen { points: &points, elapsed_s: 0.0, budget_s: 0.0 }), None);
+    assert_eq!(
+        plan.next(&Seen { points: &points, elapsed_s: 0.0, budget_s: 0.0, reads_only: false }),
+        None
+    );
     points.retain(|point| point.role == Role::Validation);
     let (first, second) = points.split_at(25);
     assert!(first.iter().all(|p| p.round == 0) && second.iter().all(|p| p.round == 1));
@@ -176,6 +179,7 @@ fn the_forecast_takes_visits_to_cost_what_they_did() {
     // 40 visits, canaries too, wrote 40 MB beyond what was laid out: 1 MB each.
     let laid_out = files_bytes(record.points.iter().map(|point| &point.workload));
     record.end = Some(ioscape_model::End {
+        left_out: vec![],
         reason: ioscape_model::EndReason::Complete,
         points: 40,
         elapsed_s: 0.0,
@@ -199,10 +203,10 @@ fn the_box_reaches_as_far_as_the_map_did_and_no_further_than_the_room_now() {
     };
     record.points = vec![point(16), point(300), point(64)];
     record.header.hints.room_bytes = 4 * GIB;
-    assert_eq!(Space::of(&record, u64::MAX).ranges().unique_bytes.max, 300 * MIB);
-    assert_eq!(Space::of(&record, u64::MAX).shortage(), None);
-    assert!(Space::of(&record, 100 * MIB).ranges().unique_bytes.max < 100 * MIB);
-    assert!(Space::of(&record, 100 * MIB).shortage().is_some());
+    assert_eq!(Space::of(&record, Access::Buffered, u64::MAX).ranges().unique_bytes.max, 300 * MIB);
+    assert_eq!(Space::of(&record, Access::Buffered, u64::MAX).shortage(), None);
+    assert!(Space::of(&record, Access::Buffered, 100 * MIB).ranges().unique_bytes.max < 100 * MIB);
+    assert!(Space::of(&record, Access::Buffered, 100 * MIB).shortage().is_some());
 }
 
 /// A record with a header and nothing else.

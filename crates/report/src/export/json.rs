@@ -20,6 +20,8 @@ struct Document {
     warnings: Vec<Line>,
     map: Option<Line>,
     resumed: Vec<Line>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sustained: Vec<Line>,
     suite: Option<Line>,
     trials: Vec<Line>,
     scores: Vec<Line>,
@@ -41,6 +43,7 @@ pub fn json(record: &Record) -> String {
         warnings: lines(&record.warnings, Line::Warning),
         map: record.map.clone().map(Line::Map),
         resumed: lines(&record.resumed, Line::Resumed),
+        sustained: lines(&record.sustained, Line::Sustained),
         suite: record.suite.suite.clone().map(Line::Suite),
         trials: lines(&record.suite.trials, Line::Trial),
         scores: lines(&record.suite.scores, Line::Score),

@@ -45,6 +45,11 @@ fn steps(record: &Record, samples: &Samples<'_>, file: &str) -> Vec<Step> {
     if !record.header.method.is_map() {
         return Vec::new();
     }
+    if record.header.is_quick {
+        let why = "A map of what lies between these figures, and of the page cache before them:";
+        let target = shell_word(&record.header.target.path);
+        return vec![Step::new(why, &["ioscape run", &target])];
+    }
     let mut all = Vec::new();
     let reason = record.end.as_ref().map(|end| end.reason);
     if matches!(reason, None | Some(EndReason::Interrupted | EndReason::Failed)) {

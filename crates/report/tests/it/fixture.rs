@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use ioscape_model::line::Forecast;
+use ioscape_model::Forecast;
 use ioscape_model::units::{GIB, KIB, MIB};
 use ioscape_model::{
     Border, BorderUniqueBytes, Code, Curve, End, EndReason, Estimate, Finding, FindingCode,
@@ -27,6 +27,7 @@ pub(crate) fn empty() -> Record {
         findings: vec![],
         warnings: vec![],
         resumed: vec![],
+        sustained: vec![],
         suite: ioscape_model::SuiteLines::default(),
         revision_max: 0,
         map: None,
@@ -61,6 +62,7 @@ pub(crate) fn full() -> Record {
     record.findings = findings();
     record.warnings = warnings();
     record.map = Some(Map {
+        datasheet: vec![],
         revision: 4,
         provisional: false,
         repeatability: Some(0.031),
@@ -69,6 +71,7 @@ pub(crate) fn full() -> Record {
     });
     let spent_s = record.points.iter().fold(Spent::default(), |sum, p| sum.plus(&p.spent_s));
     record.end = Some(End {
+        left_out: vec![],
         reason: EndReason::Budget,
         points: record.points.len() as u64,
         elapsed_s: record.points.last().unwrap().started_s + 4.0,
@@ -95,6 +98,9 @@ pub(crate) fn measured() -> Record {
 
 fn header() -> Header {
     Header {
+        datasheet: vec![],
+        device: None,
+        is_quick: false,
         format_version: 1,
         tool: Tool { name: "ioscape".into(), version: "0.1.0".into(), build: "release".into() },
         run_id: "20261120-101500".into(),
@@ -157,6 +163,7 @@ fn regions() -> Vec<Region> {
         name: name.into(),
         unique_bytes: RegionUniqueBytes { from, to, focal: (focal_mib * MIB) as f64 },
         focal: Workload { unique_bytes: focal_mib * MIB, size_mean: 32 * KIB, ..work() },
+        layer: ioscape_model::Layer::default(),
         revision: 4,
     };
     vec![
@@ -177,6 +184,7 @@ fn borders() -> Vec<Border> {
         curve,
         found_by,
         step,
+        layer: ioscape_model::Layer::default(),
         revision: 4,
     };
     vec![
@@ -332,6 +340,7 @@ fn findings() -> Vec<Finding> {
         code,
         text: text.into(),
         figures: BTreeMap::new(),
+        layer: ioscape_model::Layer::default(),
         revision: 4,
     })
     .to_vec();
@@ -340,6 +349,7 @@ fn findings() -> Vec<Finding> {
         text: "In the storage region (244 MiB to 1 GiB), good request sizes are 256 KiB to 1 MiB."
             .into(),
         figures: BTreeMap::from([("region_from_bytes".into(), READ_CACHE)]),
+        layer: ioscape_model::Layer::default(),
         revision: 4,
     });
     all

@@ -1,6 +1,6 @@
 //! A predictor that was stored and read back is the one that was fitted.
 
-use ioscape_model::{Region, RegionUniqueBytes, Workload};
+use ioscape_model::{Layer, Region, RegionUniqueBytes, Workload};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
@@ -31,7 +31,13 @@ fn explored(seed: u64, wave: f64) -> Training {
         }));
         let (from, to) = ((from * MIB) as f64, (to * MIB) as f64);
         let unique_bytes = RegionUniqueBytes { from, to, focal: focal.unique_bytes as f64 };
-        training.regions.push(Region { name: name.into(), unique_bytes, focal, revision: 0 });
+        training.regions.push(Region {
+            name: name.into(),
+            unique_bytes,
+            focal,
+            layer: Layer::default(),
+            revision: 0,
+        });
     }
     for sample in &mut training.samples {
         sample.ln_throughput += wave * (2.0 * (sample.workload.size_mean as f64).ln()).sin();

@@ -293,10 +293,10 @@ pub(super) const TRAPS: &[Trap] = &[
     Trap {
         built: "file",
         look: || {
-            with_residency("unique_bytes=8MiB,size_mean=16k,read_frac=1,seq_frac=0,state=cold")
+            with_residency("unique_bytes=8MiB,size_mean=16k,read_frac=0.3,seq_frac=0,state=cold")
         },
         flags: &[Flag {
-            what: "a file smaller than the cache, while the disk was asked for (`state=cold`)",
+            what: "writes that fill the cache faster than the disk takes them, while a cold cache was asked for (`state=cold`)",
             code: Code::CacheState,
             severity: Severity::Warning,
             advice: "take access=direct",

@@ -1,0 +1,100 @@
+//! Cold visits on a real filesystem, on a loop device of its own: they find next to nothing in the page
+//! cache until their end, and the device delivers what they read. Needs root; without it the tests
+//! say so and pass.
+
+#![expect(clippy::unwrap_used, reason = "a test binary is all test")]
+#![expect(clippy::print_stderr, reason = "what was seen may be looked at")]
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ioscape_engine::{Clock, FileRig, Rig, RunId, Window, host, target};
+use ioscape_model::{Code, Warning, Workload};
+use ioscape_test_support::{Mount, skipped};
+
+/// Figures and doubts of a visit of two seconds.
+struct Shown {
+    hit_fraction: f64,
+    /// Delivered to this process over read by it.
+    amplification: f64,
+    warnings: Vec<Warning>,
+}
+
+fn visit(filesystem: &str, text: &str) -> Option<Shown> {
+    let place = tempfile::tempdir().unwrap();
+    let point = place.path().join("mounted here");
+    let mount = match Mount::of_image(&point, filesystem, "noatime") {
+        Ok(mount) => mount,
+        Err(why) => {
+            skipped(format_args!("no {filesystem} here: {why}"));
+            return None;
+        }
+    };
+    let clock = Clock::start();
+    let opened = target::open_directory(mount.point()).unwrap();
+    let quiet = Arc::new(AtomicBool::new(false));
+    let run = RunId::random().unwrap();
+    let mut rig = FileRig::new(opened, run, &host::describe(&clock), clock, quiet).unwrap();
+    let work = Workload::parse(text).unwrap();
+    rig.prepare(&work).unwrap();
+    rig.start(&work, 3).unwrap();
+    let windows: Vec<Window> = (0..20).map(|_| rig.window(0.1).unwrap()).collect();
+    let warnings = rig.finish(false).unwrap().warnings;
+    if windows[0].hit_fraction.is_none() {
+        skipped("this kernel does not say what is resident");
+        return None;
+    }
+    let sum = |figure: &dyn Fn(&Window) -> f64| windows.iter().map(figure).sum::<f64>();
+    let read_bytes = sum(&|window| (window.classes[0].bytes + window.classes[1].bytes) as f64);
+    let delivered = sum(&|window| window.device_read_bytes.unwrap_or(0) as f64);
+    let hit_fraction = sum(&|window| window.hit_fraction.unwrap_or(0.0)) / windows.len() as f64;
+    let shown = Shown { hit_fraction, amplification: delivered / read_bytes, warnings };
+    eprintln!(
+        "{filesystem}, {text}: {:.0} MB/s, {:.3} found cached, {:.3} delivered for each byte",
+        read_bytes / 2e6,
+        shown.hit_fraction,
+        shown.amplification
+    );
+    Some(shown)
+}
+
+fn is_cold(filesystem: &str, text: &str, amplification_max: f64) {
+    let Some(shown) = visit(filesystem, text) else { return };
+    assert!(shown.hit_fraction <= HIT_MAX, "{}", shown.hit_fraction);
+    let delivered = 0.95..=amplification_max;
+    assert!(delivered.contains(&shown.amplification), "{}", shown.amplification);
+    let is_doubt = |warning: &&Warning| warning.code == Code::CacheState;
+    assert_eq!(shown.warnings.iter().find(is_doubt), None);
+}
+
+/// Some 0.02 where the machine is quiet; on a busy one pages are dropped late.
+const HIT_MAX: f64 = 0.1;
+const SPAN: &str = "unique_bytes=96MiB,state=cold,read_frac=1";
+
+#[test]
+fn random_reads_stay_cold() {
+    for filesystem in ["ext4", "xfs"] {
+        is_cold(filesystem, &format!("{SPAN},size_mean=16k,size_dist=fixed,seq_frac=0"), 1.1);
+    }
+}
+
+#[test]
+fn a_stream_keeps_its_read_ahead_and_no_more() {
+    is_cold("ext4", &format!("{SPAN},size_mean=16k,size_dist=fixed,seq_frac=1"), 1.3);
+}
+
+#[test]
+fn several_processes_stay_cold_on_one_file_and_on_many() {
+    for layout in ["private", "shared"] {
+        let text = format!("{SPAN},size_mean=16k,seq_frac=0.3,process_num=3,layout={layout}");
+        // Read-ahead for a stream that goes elsewhere after a request or two is for nothing.
+        is_cold("ext4", &text, 6.0);
+    }
+}
+
+#[test]
+fn a_warm_visit_is_left_alone() {
+    let text = "unique_bytes=32MiB,read_frac=1,size_mean=16k,seq_frac=0";
+    let Some(shown) = visit("ext4", text) else { return };
+    assert!(shown.hit_fraction > 0.95 && shown.amplification < 0.1, "{}", shown.hit_fraction);
+}

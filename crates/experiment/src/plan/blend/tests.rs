@@ -1,0 +1,82 @@
+//! The default plan, decided by hand.
+
+use std::collections::BTreeSet;
+
+use ioscape_model::units::{GIB, MIB};
+
+use super::*;
+
+/// A plan that found a last region from 256 MiB to 1 GiB.
+fn plan(cpus: u32, room_bytes: u64, writes_max_bytes: Option<f64>) -> BlendPlan {
+    let mut ranges = Ranges::usual(cpus);
+    ranges.unique_bytes.max = GIB;
+    let settings = Settings {
+        ranges,
+        hints: Hints { room_bytes, ..Hints::default() },
+        host: Host::default(),
+        seed: 1,
+        writes_max_bytes,
+        most_bytes: GIB as f64,
+        asked: vec![],
+        seeks_borders: true,
+    };
+    let mut plan = BlendPlan::new(settings);
+    let (from_bytes, to_bytes) = ((256 * MIB) as f64, GIB as f64);
+    plan.families =
+        Some(vec![Family { focal: plan.focal((512 * MIB) as f64), from_bytes, to_bytes }]);
+    plan
+}
+
+#[test]
+fn a_map_visits_what_it_was_asked_for_early_and_again_later() {
+    let mut plan = plan(2, 64 * GIB, None);
+    let asked = Workload { unique_bytes: 300 * MIB, depth: 4, ..Workload::default() };
+    plan.settings.asked = vec![asked.clone()];
+    let places = |round: u32| {
+        let visits = plan.round(round, &[]).into_iter().enumerate();
+        let named = visits.filter(|(_, visit)| visit.role == Role::Named);
+        named.map(|(place, visit)| (place, visit.workload)).collect::<Vec<_>>()
+    };
+    let first = places(0);
+    assert!(matches!(&first[..], [(place, work)] if *work == asked && *place < 20), "{first:?}");
+    // Later rounds take turns, so that three of them visit it once more.
+    assert_eq!((1..=3).flat_map(places).count(), 1);
+}
+
+/// Which ends of reads, sequence, size and processes.
+fn ends(work: &Workload) -> [bool; 4] {
+    [work.read_frac > 0.5, work.seq_frac > 0.5, work.size_mean > MIB / 8, work.process_num > 1]
+}
+
+#[test]
+fn of_the_ends_of_any_three_parameters_every_combination_is_a_corner_once() {
+    for cpus in [2, 16, 128] {
+        let corners = plan(cpus, 1 << 40, None).corners();
+        assert_eq!(corners.len(), 8);
+        for without in 0..4 {
+            let three = |work: &Workload| {
+                let mut three = ends(work).to_vec();
+                three.remove(without);
+                three
+            };
+            assert_eq!(corners.iter().map(three).collect::<BTreeSet<_>>().len(), 8);
+        }
+        assert!(ends(&corners[0]).iter().all(|is_high| *is_high), "a scan goes first");
+        assert!(corners.iter().all(|work| work.unique_bytes > 700 * MIB));
+    }
+}
+
+#[test]
+fn corners_may_be_run_where_there_is_little_room_and_where_little_may_be_written() {
+    for (cpus, room_bytes) in [(1, 2 * GIB), (4, 2 * GIB), (64, 4 * GIB), (128, 2 * GIB)] {
+        for writes_max_bytes in [None, Some((300 * MIB + 12_345) as f64)] {
+            let plan = plan(cpus, room_bytes, writes_max_bytes);
+            let corners = plan.corners();
+            assert_eq!(corners.len(), 8, "{cpus} processors, {room_bytes} bytes");
+            assert_eq!(corners.iter().filter(|work| work.read_frac < 0.5).count(), 4);
+            let from = 256 * MIB;
+            assert!(corners.iter().all(|work| work.unique_bytes > from), "{corners:?}");
+            assert!(corners.iter().all(|work| plan.allowed(work) == *work));
+        }
+    }
+}

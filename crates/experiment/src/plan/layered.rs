@@ -1,0 +1,152 @@
+//! The data sheet first, then the layer that borders are looked for in, then the device layer: what
+//! is measured in which order, so that whatever the budget leaves out is what is missed least.
+//!
+//! 1. Each line of the data sheet once.
+//! 2. Borders of the page cache, and three values of every parameter in each of its regions.
+//! 3. Three values of every parameter, depth among them, in the device layer.
+//! 4. What else the plans of both layers want, in proportion to their shares of the time; the data
+//!    sheet again from time to time, for its intervals.
+//!
+//! Late in the budget the device layer begins though the other has families left. All of this follows
+//! from the points and what they took, so that a run that is gone on with decides as it did.
+
+use ioscape_model::{Header, Layer, Point, Role, SheetLine};
+
+use super::{BlendPlan, BlendSettings, Landscape, Plan, Seen, Visit};
+
+/// Of the time for both layers, what the device layer gets.
+const DEVICE_SHARE: f64 = 0.25;
+/// From this part of the budget on the device layer begins, whatever the other has left.
+const DEVICE_BEGINS: f64 = 0.82;
+/// Blocks of visits to the device layer last at least so long, seconds.
+const BLOCK_S: f64 = 8.0;
+/// The data sheet is visited again after so many seconds of the run.
+const SHEET_AGAIN_S: f64 = 240.0;
+
+/// The plan of a map with a data sheet.
+#[derive(Clone, Debug)]
+pub struct LayeredPlan {
+    sheet: Vec<SheetLine>,
+    is_quick: bool,
+    /// The layer of the header's own ranges.
+    layer: Layer,
+    main: BlendPlan,
+    device: Option<BlendPlan>,
+}
+
+/// The visits so far, by what they were for.
+struct Parted {
+    main: Vec<Point>,
+    device: Vec<Point>,
+    main_s: f64,
+    device_s: f64,
+}
+
+impl LayeredPlan {
+    /// From the first line of a record, and nothing else.
+    pub fn new(header: &Header) -> Self {
+        let mut sheet = header.datasheet.clone();
+        // What needs the least laid out is on the screen first.
+        sheet.sort_by_key(|line| line.workload.unique_bytes);
+        Self {
+            sheet,
+            is_quick: header.is_quick,
+            layer: Layer::of_access(header.ranges.access),
+            main: BlendPlan::new(BlendSettings::of(header)),
+            device: BlendSettings::of_device(header).map(BlendPlan::new),
+        }
+    }
+
+    /// The next line of the data sheet that has not been visited in this round.
+    fn line(&self, round: u32, seen: &Seen<'_>) -> Option<Visit> {
+        let visit =
+            |line: &SheetLine| Visit { workload: line.workload.clone(), role: Role::Named, round };
+        let may_be = |visit: &Visit| !seen.reads_only || visit.workload.read_frac >= 1.0;
+        let mut visits = self.sheet.iter().map(visit).filter(may_be);
+        visits.find(|visit| !visit.is_made(seen.points))
+    }
+
+    /// Whether a visit is one of the data sheet's: they take no time from any layer.
+    fn is_line(&self, point: &Point) -> bool {
+        point.role == Role::Named && self.sheet.iter().any(|line| line.workload == point.workload)
+    }
+
+    fn parted(&self, points: &[Point]) -> Parted {
+        let is_main = |point: &&Point| self.layer.holds(point);
+        let took_s = |is_wanted: bool| {
+            let visits = points.iter().filter(|point| is_main(point) == is_wanted);
+            visits.filter(|point| !self.is_line(point)).map(|point| point.elapsed_s).sum()
+        };
+        Parted {
+            main: points.iter().filter(is_main).cloned().collect(),
+            device: points.iter().filter(|point| Layer::Device.holds(point)).cloned().collect(),
+            main_s: took_s(true),
+            device_s: took_s(false),
+        }
+    }
+
+    /// Whether the device layer's turn has come.
+    fn is_devices_turn(&self, parted: &Parted, seen: &Seen<'_>) -> bool {
+        let Some(device) = &self.device else { return false };
+        let is_late = seen.elapsed_s > DEVICE_BEGINS * seen.budget_s;
+        if !seen.reads_only && !is_late && !self.main.has_families(&parted.main) {
+            return false;
+        }
+        if !seen.reads_only && !device.has_families(&parted.device) {
+            return true;
+        }
+        // Each change of layer empties the page cache: visits to either come in blocks.
+        let due_s = DEVICE_SHARE * (parted.main_s + parted.device_s) - parted.device_s;
+        let others = |point: &&Point| point.role != Role::Canary && !self.is_line(point);
+        let last = seen.points.iter().rfind(others);
+        let is_begun = last.is_some_and(|point| Layer::Device.holds(point));
+        due_s > if is_begun { 0.0 } else { BLOCK_S }
+    }
+}
+
+impl Plan for LayeredPlan {
+    fn next(&mut self, seen: &Seen<'_>) -> Option<Visit> {
+        if let Some(line) = self.line(0, seen) {
+            return Some(line);
+        }
+        if self.is_quick {
+            let most = seen.points.len() as u32 + 1;
+            return (1..=most).find_map(|round| self.line(round, seen));
+        }
+        let parted = self.parted(seen.points);
+        let main = Seen { points: &parted.main, elapsed_s: parted.main_s, ..*seen };
+        let device = Seen { points: &parted.device, elapsed_s: parted.device_s, ..*seen };
+        let is_devices_turn = self.is_devices_turn(&parted, seen);
+        // The sheet again where both layers have what they need first.
+        let has_families = self.main.has_families(&parted.main)
+            && self.device.as_ref().is_none_or(|plan| plan.has_families(&parted.device));
+        let rounds = 1 + (seen.elapsed_s / SHEET_AGAIN_S) as u32;
+        let again = has_families.then(|| (1..rounds).find_map(|round| self.line(round, seen)));
+        if let Some(line) = again.flatten() {
+            return Some(line);
+        }
+        let of_device = |plan: &mut Option<BlendPlan>| plan.as_mut()?.next(&device);
+        if is_devices_turn {
+            return of_device(&mut self.device).or_else(|| self.main.next(&main));
+        }
+        self.main.next(&main).or_else(|| of_device(&mut self.device))
+    }
+
+    fn landscape(&self, points: &[Point]) -> Landscape {
+        if self.is_quick {
+            return Landscape::default();
+        }
+        let parted = self.parted(points);
+        let mut landscape = self.main.landscape(&parted.main);
+        let is_begun = parted.device.iter().any(|point| !self.is_line(point));
+        if let Some(device) = self.device.as_ref().filter(|_| is_begun) {
+            let of_device = device.landscape(&parted.device);
+            landscape.regions.extend(of_device.regions);
+            landscape.log.extend(of_device.log);
+        }
+        landscape
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! The order of a map with a data sheet, on formulas in place of devices.
+
+use ioscape_model::{Access, DeviceLayer, Hints, Range, Ranges, Workload, datasheet};
+use ioscape_test_support::header;
+
+use super::super::formula::point;
+use super::*;
+
+const VISIT_S: f64 = 2.0;
+
+/// A header with both layers, of this budget.
+fn layered(budget_s: f64) -> Header {
+    let ranges = Ranges::usual(2).with_sweeps();
+    let span = Range { min: ranges.unique_bytes.min, max: 4 << 30 };
+    let device = DeviceLayer {
+        ranges: Ranges { unique_bytes: span, access: Access::Direct, ..ranges },
+        room_bytes: 8 << 30,
+    };
+    Header {
+        budget_s,
+        hints: Hints { room_bytes: 16 << 30, ..Hints::default() },
+        datasheet: datasheet::lines(span.max),
+        device: Some(device),
+        ..header(5, ranges)
+    }
+}
+
+/// What is measured until the budget ends, each visit as long as the others.
+fn course(header: &Header) -> Vec<Point> {
+    let mut plan = LayeredPlan::new(header);
+    let mut points: Vec<Point> = Vec::new();
+    loop {
+        let elapsed_s = points.len() as f64 * VISIT_S;
+        if elapsed_s + VISIT_S > header.budget_s {
+            return points;
+        }
+        let seen =
+            Seen { points: &points, elapsed_s, budget_s: header.budget_s, reads_only: false };
+        let Some(visit) = plan.next(&seen) else { return points };
+        assert!(visit.workload.check().is_ok(), "{}", visit.workload);
+        let point = Point { elapsed_s: VISIT_S, ..point(&visit, 1e8) };
+        points.push(Point { started_s: elapsed_s, ..point });
+    }
+}
+
+fn is_device(point: &Point) -> bool {
+    point.workload.access == Access::Direct && point.role != Role::Named
+}
+
+#[test]
+fn the_data_sheet_comes_first_then_the_cache_then_the_device() {
+    let header = layered(180.0);
+    let points = course(&header);
+    let sheet: Vec<&Workload> = points[..9].iter().map(|point| &point.workload).collect();
+    assert!(header.datasheet.iter().all(|line| sheet.contains(&&line.workload)), "{sheet:?}");
+    assert_eq!(sheet[0].access, Access::Buffered, "the span is not laid out yet");
+    let first_device = points.iter().position(is_device).expect("the device layer begins");
+    let search = |point: &Point| matches!(point.role, Role::ReadBorder | Role::WriteBorder);
+    let last_search = points.iter().rposition(search).expect("borders are looked for");
+    assert!(last_search < first_device);
+    let device = points.iter().filter(|point| is_device(point)).count();
+    assert!((10..45).contains(&device), "{device} of {}", points.len());
+}
+
+#[test]
+fn the_device_layer_has_its_share_of_a_longer_run_and_the_sheet_is_visited_again() {
+    let points = course(&layered(900.0));
+    let device = points.iter().filter(|point| is_device(point)).count() as f64;
+    let sheet = points.iter().filter(|point| point.round == 1 && point.role == Role::Named);
+    assert_eq!(sheet.count(), 9);
+    let share = device / points.len() as f64;
+    assert!((0.18..0.32).contains(&share), "{share}");
+    let depths: std::collections::BTreeSet<u32> =
+        points.iter().filter(|p| is_device(p)).map(|point| point.workload.depth).collect();
+    assert!(depths.len() >= 4, "{depths:?}");
+}
+
+#[test]
+fn a_quick_run_holds_the_data_sheet_round_by_round_and_nothing_else() {
+    let points = course(&Header { is_quick: true, ..layered(60.0) });
+    assert_eq!(points.len(), 30);
+    for (place, point) in points.iter().enumerate() {
+        assert_eq!((point.round as usize, point.role), (place / 9, Role::Named));
+    }
+}
+
+#[test]
+fn what_may_not_be_written_is_left_out_and_reading_goes_on() {
+    let header = layered(300.0);
+    let mut plan = LayeredPlan::new(&header);
+    let mut points: Vec<Point> = Vec::new();
+    for index in 0..40 {
+        let elapsed_s = f64::from(index);
+        let seen = Seen { points: &points, elapsed_s, budget_s: 300.0, reads_only: index > 5 };
+        let visit = plan.next(&seen).expect("there is something to read");
+        assert!(index <= 5 || visit.workload.read_frac >= 1.0, "{}", visit.workload);
+        points.push(point(&visit, 1e8));
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_decides_as_it_did() {
+    let header = layered(180.0);
+    let points = course(&header);
+    for made in [0, 5, 9, 20, 50, points.len() - 1] {
+        let mut fresh = LayeredPlan::new(&header);
+        let mut next = None;
+        for known in 0..=made {
+            let elapsed_s = known as f64 * VISIT_S;
+            let shown = &points[..known];
+            let seen = Seen { points: shown, elapsed_s, budget_s: 180.0, reads_only: false };
+            next = fresh.next(&seen);
+        }
+        assert_eq!(next.map(|visit| visit.workload), Some(points[made].workload.clone()));
+    }
+}
