@@ -24,6 +24,7 @@ pub mod app;
 mod bounds;
 pub mod checkup;
 pub mod datasheet;
+pub mod element;
 mod end;
 mod figure;
 pub mod graph;
@@ -51,6 +52,7 @@ pub use answer::{
 };
 pub use app::App;
 pub use datasheet::{SheetFigures, SheetLine, SheetTimes};
+pub use element::{Element, ElementName, Terms};
 pub use end::{Dropped, End, EndReason, Forecast, LeftOut, Part, Want};
 pub use figure::Figure;
 pub use history::{

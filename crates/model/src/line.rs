@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Contrast, DeviceLayer, End, Forecast, Hints, Host, Interval, Layer, Limits, Point, Ranges,
-    ResponseTime, Rules, Score, SheetFigures, SheetLine, Suite, Sustained, Target, Trial, Warning,
-    Workload, units::show_size,
+    Contrast, DeviceLayer, Element, End, Forecast, Hints, Host, Interval, Layer, Limits, Point,
+    Ranges, ResponseTime, Rules, Score, SheetFigures, SheetLine, Suite, Sustained, Target, Trial,
+    Warning, Workload, units::show_size,
 };
 
 /// The record format this build writes.
@@ -40,6 +40,8 @@ pub enum Line {
     Map(Map),
     /// A doubt about the run as a whole.
     Warning(Warning),
+    /// What one kind of operation takes.
+    Element(Element),
     /// Writing for long.
     Sustained(Sustained),
     /// What a suite runs.

@@ -6,8 +6,8 @@
 use std::io::{BufRead, Read};
 
 use crate::{
-    Border, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region, RulesError,
-    SuiteLines, Sustained, Warning,
+    Border, Element, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region,
+    RulesError, SuiteLines, Sustained, Warning,
     line::{FORMAT_VERSION, Resumed},
     seal::{Chain, Follower, Seal},
 };
@@ -94,6 +94,8 @@ pub struct Record {
     pub end: Option<End>,
     /// Where the run went on after an interruption.
     pub resumed: Vec<Resumed>,
+    /// The system vector; empty where none was measured.
+    pub elements: Vec<Element>,
     /// Where writing for long was looked at.
     pub sustained: Vec<Sustained>,
     /// What classic benchmarks gave; empty in the record of a map.
@@ -174,6 +176,7 @@ impl Record {
             map: None,
             end: None,
             resumed: vec![],
+            elements: vec![],
             sustained: vec![],
             suite: SuiteLines::default(),
             revision_max: 0,
@@ -193,6 +196,7 @@ impl Record {
             Line::Finding(x) => self.findings.push(x),
             Line::Map(x) => self.map = Some(x),
             Line::Warning(x) => self.warnings.push(x),
+            Line::Element(x) => self.elements.push(x),
             Line::Sustained(x) => self.sustained.push(x),
             Line::Suite(x) => self.suite.suite = Some(x),
             Line::Trial(x) => self.suite.trials.push(x),

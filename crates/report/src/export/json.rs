@@ -21,6 +21,8 @@ struct Document {
     map: Option<Line>,
     resumed: Vec<Line>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    elements: Vec<Line>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     sustained: Vec<Line>,
     suite: Option<Line>,
     trials: Vec<Line>,
@@ -43,6 +45,7 @@ pub fn json(record: &Record) -> String {
         warnings: lines(&record.warnings, Line::Warning),
         map: record.map.clone().map(Line::Map),
         resumed: lines(&record.resumed, Line::Resumed),
+        elements: lines(&record.elements, Line::Element),
         sustained: lines(&record.sustained, Line::Sustained),
         suite: record.suite.suite.clone().map(Line::Suite),
         trials: lines(&record.suite.trials, Line::Trial),
