@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use ioscape_model::units::three_digits;
 use ioscape_model::{
-    Access, Arrivals, Code, Figure, Layer, ModelLine, PredictedTime, Prediction, Range, Ranges,
-    Record, Region, Severity, Warning, Workload,
+    Access, Code, Figure, Layer, ModelLine, PredictedTime, Prediction, Range, Ranges, Record,
+    Region, Severity, Warning, Workload,
 };
 use ioscape_stats::NORMAL_90;
 use serde::{Deserialize, Serialize};
@@ -170,9 +170,10 @@ impl Predictor {
         if self.device.is_some() && work.access != self.access() {
             return self.layer(work).predict(name, work);
         }
-        let closed = Workload { rate: 0.0, arrivals: Arrivals::default(), ..work.clone() };
-        let (mut throughput, mut response_time_s) = self.closed_loop(&closed);
-        let (_, mut warnings) = self.outside(&closed);
+        let closed = work.closed_loop();
+        let (outside, mut warnings) = self.outside(&closed);
+        let mut throughput = self.throughput(&closed, outside);
+        let mut response_time_s = self.response_time(&closed, throughput);
         if work.rate > 0.0 {
             let open = self.open_loop(work);
             let asked = work.rate * work.size_mean as f64;
@@ -198,17 +199,19 @@ impl Predictor {
         }
     }
 
-    /// Throughput and response time where each request is followed by the next.
-    fn closed_loop(&self, work: &Workload) -> (Figure, PredictedTime) {
+    /// Throughput of a closed loop that is so far outside of what was visited.
+    fn throughput(&self, work: &Workload, outside: f64) -> Figure {
         let guess = self.guess(work);
-        let (outside, _) = self.outside(work);
         let half_width =
             self.calibration.half_width(&guess, self.blend.noise(work)) + WIDER_OUTSIDE * outside;
         let value = guess.ln_throughput.exp();
-        let throughput =
-            Figure { value, low: value * (-half_width).exp(), high: value * half_width.exp() };
+        Figure { value, low: value * (-half_width).exp(), high: value * half_width.exp() }
+    }
+
+    /// Response time in a closed loop of this throughput.
+    fn response_time(&self, work: &Workload, throughput: Figure) -> PredictedTime {
         // Little's law: requests in flight over requests per second.
-        let in_flight_bytes = work.size_mean as f64 * in_flight(work);
+        let in_flight_bytes = work.size_mean as f64 * work.in_flight();
         let mean = Figure {
             value: in_flight_bytes / throughput.value,
             low: in_flight_bytes / throughput.high,
@@ -216,13 +219,14 @@ impl Predictor {
         };
         let alone = PredictedTime { mean, ..PredictedTime::default() };
         let beside = |known: &Percentiles| known.beside(&self.blend, work, mean);
-        (throughput, self.percentiles.as_ref().map_or(alone, beside))
+        self.percentiles.as_ref().map_or(alone, beside)
     }
 
     /// How far one new measurement may be from the prediction: standard deviation of the logarithm,
     /// from the calibrated interval.
     pub fn prediction_sd(&self, work: &Workload) -> f64 {
-        let Figure { low, high, .. } = self.layer(work).closed_loop(work).0;
+        let layer = self.layer(work);
+        let Figure { low, high, .. } = layer.throughput(work, layer.outside(work).0);
         (high / low).ln() / (2.0 * NORMAL_90)
     }
 
@@ -396,9 +400,4 @@ fn too_fast(most_per_s: f64) -> Warning {
 fn out_of_range(text: String) -> Warning {
     let remedy = "measure it: `ioscape measure`; or let a run reach that far (--unique-max, a longer --budget)";
     Warning::new(Code::OutOfRange, text, remedy).with_severity(Severity::Warning)
-}
-
-/// Requests in flight, all processes together.
-fn in_flight(work: &Workload) -> f64 {
-    f64::from(work.process_num) * f64::from(work.depth)
 }

@@ -49,7 +49,8 @@ fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<
         page_file::check(args.report.as_deref(), &out, None)?;
     }
     let written_max_bytes = args.max_written.or_else(|| usual_written_max_bytes(target));
-    let probe_max_bytes = written_max_bytes.unwrap_or(u64::MAX) / 8;
+    let most_bytes = args.unique_max.unwrap_or(u64::MAX);
+    let probe_max_bytes = most_bytes.min(written_max_bytes.unwrap_or(u64::MAX) / 8);
     let request = Request {
         target,
         run: &run,

@@ -46,6 +46,10 @@ pub use engines::EngineKind;
 
 /// Laid out first, to learn how fast that is.
 const PROBE_BYTES: u64 = 64 * MIB;
+/// … and the last ends here at the latest.
+const PROBE_MAX_BYTES: u64 = 512 * MIB;
+/// A stretch that takes so long tells the rate, seconds.
+const PROBE_S: f64 = 0.3;
 /// Of a memory limit, what the page cache gets: the rest is the tool's own.
 const CACHE_OF_LIMIT: f64 = 0.97;
 /// How far ahead of a sequential stream residency is looked at, in read-aheads: past what the
@@ -194,19 +198,27 @@ impl FileRig {
         })
     }
 
-    /// Lays out a first stretch of at most `most_bytes`, to learn how fast that is.
+    /// Lays out a first stretch of at most `most_bytes`, to learn how fast that is: as much as takes
+    /// [`PROBE_S`], for a cache in the device takes the first of it much faster than the rest.
     ///
     /// # Errors
     /// When the first file cannot be made.
     pub fn probe_layout(&mut self, most_bytes: u64) -> Result<()> {
-        let probe_bytes = PROBE_BYTES.min(self.files.room_bytes() / 4).min(most_bytes) / MIB * MIB;
-        if probe_bytes == 0 {
-            return Ok(());
+        let most_bytes =
+            PROBE_MAX_BYTES.min(self.files.room_bytes() / 4).min(most_bytes) / MIB * MIB;
+        let mut laid_out_bytes = 0;
+        while laid_out_bytes < most_bytes {
+            let end_bytes = (2 * laid_out_bytes).max(PROBE_BYTES).min(most_bytes);
+            let began_s = self.clock.now_s();
+            self.lay_out(0, end_bytes)?;
+            let took_s = self.clock.now_s() - began_s;
+            let rate = (end_bytes - laid_out_bytes) as f64 / took_s.max(1e-6);
+            self.hints.layout_bytes_per_s = Some(rate);
+            laid_out_bytes = end_bytes;
+            if took_s >= PROBE_S {
+                break;
+            }
         }
-        let began_s = self.clock.now_s();
-        self.lay_out(0, probe_bytes)?;
-        let took_s = self.clock.now_s() - began_s;
-        self.hints.layout_bytes_per_s = Some(probe_bytes as f64 / took_s.max(1e-6));
         Ok(())
     }
 

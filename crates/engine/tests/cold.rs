@@ -5,8 +5,8 @@
 #![expect(clippy::unwrap_used, reason = "a test binary is all test")]
 #![expect(clippy::print_stderr, reason = "what was seen may be looked at")]
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ioscape_engine::{Clock, FileRig, Rig, RunId, Window, host, target};
 use ioscape_model::{Code, Warning, Workload};
@@ -20,7 +20,11 @@ struct Shown {
     warnings: Vec<Warning>,
 }
 
+/// What storage delivered is counted for the whole process: one visit at a time.
+static VISITING: Mutex<()> = Mutex::new(());
+
 fn visit(filesystem: &str, text: &str) -> Option<Shown> {
+    let _only = VISITING.lock().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().unwrap();
     let point = place.path().join("mounted here");
     let mount = match Mount::of_image(&point, filesystem, "noatime") {

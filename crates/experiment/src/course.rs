@@ -163,11 +163,12 @@ impl Progress {
         self.visit_s() + LAYOUT_SLOWER * missing / rate
     }
 
-    /// What the next visit may take, seconds. A visit during which we stood still says nothing of it.
+    /// What the next visit may take beside layout, seconds. A visit during which we stood still says
+    /// nothing of it.
     pub(crate) fn visit_s(&self) -> f64 {
         let recent = &self.points[self.points.len().saturating_sub(VISITS_RECENT)..];
         let ours = recent.iter().filter(|point| !stood_still(point));
-        ours.map(|point| point.elapsed_s).reduce(f64::max).unwrap_or(VISIT_S)
+        ours.map(|point| point.elapsed_s - point.spent_s.layout).reduce(f64::max).unwrap_or(VISIT_S)
     }
 }
 

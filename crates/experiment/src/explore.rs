@@ -138,7 +138,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
         }
         // Fitting models takes its time, too.
         let elapsed_s = progress.elapsed_s(run.rig);
-        if elapsed_s + progress.visit_s() > run.budget_s {
+        if elapsed_s + progress.next_visit_s(run.header, &visit) > run.budget_s {
             return Ok((EndReason::Budget, None));
         }
         let left_bytes = run.rig.may_write_bytes();

@@ -58,8 +58,19 @@ pub struct Seen<'a> {
     pub elapsed_s: f64,
     /// The budget, seconds.
     pub budget_s: f64,
-    /// Whether no more is to be written: visits that write are out of the question.
+    /// Whether no more is to be written: visits that write, or need files that are not laid out, are
+    /// out of the question.
     pub reads_only: bool,
+}
+
+impl Seen<'_> {
+    /// Whether a workload may still be visited.
+    pub fn may_visit(&self, work: &Workload) -> bool {
+        let laid_out = || self.points.iter().map(|point| &point.workload);
+        let is_laid_out =
+            || extent::files_bytes(laid_out().chain([work])) == extent::files_bytes(laid_out());
+        !self.reads_only || (work.read_frac >= 1.0 && is_laid_out())
+    }
 }
 
 /// Borders and regions as a plan sees them.

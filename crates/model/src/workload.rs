@@ -357,6 +357,22 @@ pub static KEYS: [Key; 15] = [
 ];
 
 impl Workload {
+    /// Requests in flight, all processes together.
+    pub fn in_flight(&self) -> f64 {
+        f64::from(self.process_num) * f64::from(self.depth)
+    }
+
+    /// This workload with each request sent when one before it is done, whatever its rate.
+    #[must_use]
+    pub fn closed_loop(&self) -> Self {
+        Self { rate: 0.0, arrivals: Arrivals::default(), ..self.clone() }
+    }
+
+    /// Fdatasyncs for each write.
+    pub fn syncs_per_write(&self) -> f64 {
+        if self.fsync_every > 0 { f64::from(self.fsync_every).recip() } else { 0.0 }
+    }
+
     /// Reads `key=value` pairs joined by commas; missing keys have the defaults.
     ///
     /// # Errors

@@ -64,14 +64,15 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         let span = figures::size(line.workload.unique_bytes as f64);
         format!("Past the page cache, over {span}; cached lines from memory.")
     });
-    let visits = map.datasheet.iter().map(|line| line.visits).min().unwrap_or(0);
-    let intervals = match visits {
-        0 | 1 => {
-            "In brackets: 95 % intervals; lines visited once assume that visits differ by 4 %."
-                .to_owned()
-        }
-        _ => "In brackets: 95 % intervals from the spread between visits.".to_owned(),
+    let visits = || map.datasheet.iter().map(|line| line.visits);
+    let is_once = visits().any(|visits| visits < 2);
+    let is_repeated = visits().any(|visits| visits > 1);
+    let rest_on = match (is_once, is_repeated) {
+        (false, _) => " from the spread between visits.",
+        (true, true) => "; lines visited once are taken to repeat as well as the others.",
+        (true, false) => "; no line was visited twice: they assume that visits differ by 4 %.",
     };
+    let intervals = format!("In brackets: 95 % intervals{rest_on}");
     let depth = best_depth(record).map(|estimate| {
         let work = &estimate.workload;
         format!(

@@ -24,7 +24,7 @@ const HALVINGS: usize = 30;
 /// No rate below this part of the highest is looked at.
 const LEAST_SHARE: f64 = 1e-3;
 
-/// What becomes of requests that come at a rate.
+/// Requests that come at a rate of their own: how many can, and how long they take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Open {
     /// Requests per second that a closed loop of this workload does: no higher rate can be kept.
@@ -33,24 +33,30 @@ pub(super) struct Open {
     pub(super) latency_s: PredictedTime,
 }
 
-impl Predictor {
-    /// Latency at the workload's rate.
-    pub(super) fn open_loop(&self, work: &Workload) -> Open {
-        let loops = closed_loops(work);
-        let times: Vec<PredictedTime> =
-            loops.iter().map(|closed| self.closed_loop(closed).1).collect();
-        let done_per_s = |index: usize| in_flight(&loops[index]) / times[index].mean.value;
-        let last = loops.len() - 1;
-        let most_per_s = (0..=last).map(done_per_s).fold(0.0, f64::max);
-        let rate = work.rate.min(most_per_s);
-        let enough = (0..=last).find(|index| done_per_s(*index) >= rate).unwrap_or(last);
-        let servers = in_flight(&loops[last]);
-        let service = times[enough];
+/// Closed loops of a workload, from one request in flight up to as many as it has.
+struct ClosedLoops {
+    /// Requests in flight, and how long each takes.
+    steps: Vec<(f64, PredictedTime)>,
+}
+
+impl ClosedLoops {
+    fn done_per_s((in_flight, time): &(f64, PredictedTime)) -> f64 {
+        in_flight / time.mean.value
+    }
+
+    /// Latency of requests that come at this rate.
+    fn at(&self, rate: f64, arrivals: Arrivals) -> Open {
+        let steps = &self.steps;
+        let most_per_s = steps.iter().map(Self::done_per_s).fold(0.0, f64::max);
+        let rate = rate.min(most_per_s);
+        let (servers, last) = steps[steps.len() - 1];
+        let enough = steps.iter().find(|step| Self::done_per_s(step) >= rate);
+        let service = enough.map_or(last, |(_, time)| *time);
         let scale = |figure: Figure, value: f64| {
             let Figure { value: center, low, high } = figure;
             Figure { value, low: value * low / center, high: value * high / center }
         };
-        let queue = Queue::new(rate / most_per_s, servers, &service, work.arrivals);
+        let queue = Queue::new(rate / most_per_s, servers, &service, arrivals);
         let [mean, p50, p99, p999] = queue.latency(service.mean.value);
         Open {
             most_per_s,
@@ -62,6 +68,21 @@ impl Predictor {
             },
         }
     }
+}
+
+impl Predictor {
+    /// Latency at the workload's rate.
+    pub(super) fn open_loop(&self, work: &Workload) -> Open {
+        self.closed_loops(work).at(work.rate, work.arrivals)
+    }
+
+    fn closed_loops(&self, work: &Workload) -> ClosedLoops {
+        let step = |closed: &Workload| {
+            let throughput = self.throughput(closed, self.outside(closed).0);
+            (closed.in_flight(), self.response_time(closed, throughput))
+        };
+        ClosedLoops { steps: closed_loops(work).iter().map(step).collect() }
+    }
 
     /// The workload at the highest rate at which 99 of 100 requests are done within `p99_max_s` of
     /// when they were due; as a closed loop, with a warning, where no rate keeps that.
@@ -70,7 +91,7 @@ impl Predictor {
             return self.layer(work).predict_within(name, work, p99_max_s);
         }
         let Some(rate) = self.highest_rate(work, p99_max_s) else {
-            let mut closed = self.predict(name, &Workload { rate: 0.0, ..work.clone() });
+            let mut closed = self.predict(name, &work.closed_loop());
             closed.warnings.push(never_within(p99_max_s));
             return closed;
         };
@@ -83,11 +104,13 @@ impl Predictor {
     /// where the record knows no percentiles.
     fn highest_rate(&self, work: &Workload, p99_max_s: f64) -> Option<Figure> {
         // Beyond what is done for sure latency may grow without end: no such rate is the answer.
-        let closed = Workload { rate: 0.0, arrivals: Arrivals::default(), ..work.clone() };
-        let most = self.closed_loop(&closed).0.low / work.size_mean as f64;
+        let closed = work.closed_loop();
+        let sure = self.throughput(&closed, self.outside(&closed).0).low;
+        let most = sure / work.size_mean as f64;
+        let loops = self.closed_loops(work);
         let find = |end: &dyn Fn(Figure) -> f64| {
             let keeps = |rate: f64| {
-                let p99 = self.open_loop(&Workload { rate, ..work.clone() }).latency_s.p99;
+                let p99 = loops.at(rate, work.arrivals).latency_s.p99;
                 p99.is_some_and(|p99| end(p99) <= p99_max_s)
             };
             let (mut low, mut high) = (most * LEAST_SHARE, most);
@@ -116,7 +139,7 @@ fn never_within(p99_max_s: f64) -> Warning {
 
 /// Closed loops with one request in flight and up, doubled, the workload's own last.
 fn closed_loops(work: &Workload) -> Vec<Workload> {
-    let alone = Workload { rate: 0.0, arrivals: Arrivals::default(), ..work.clone() };
+    let alone = work.closed_loop();
     let mut all = Vec::new();
     let mut processes = 1;
     while processes < work.process_num {
@@ -130,10 +153,6 @@ fn closed_loops(work: &Workload) -> Vec<Workload> {
     }
     all.push(alone);
     all
-}
-
-fn in_flight(work: &Workload) -> f64 {
-    f64::from(work.process_num) * f64::from(work.depth)
 }
 
 /// Requests that are served by several servers, and wait where all are busy.

@@ -112,7 +112,7 @@ impl Ratio {
 }
 
 fn place(blend: &Blend, work: &Workload) -> Place {
-    let synced = if work.fsync_every > 0 { f64::from(work.fsync_every).recip() } else { 0.0 };
+    let synced = work.syncs_per_write();
     let [read, written] = blend.storage_shares(work);
     [
         (work.unique_bytes as f64).ln(),

@@ -64,7 +64,8 @@ fn a_map_has_two_layers_and_answers_for_both() {
     assert!(made.regions.iter().any(|region| region.layer == Layer::Cache));
     assert!(made.models.iter().any(|model| model.layer == Layer::Device));
     let direct = made.points.iter().filter(|point| point.workload.access == Access::Direct);
-    assert!(direct.count() > 30);
+    // Eight lines of the data sheet, three values of each parameter, and some more.
+    assert!(direct.count() >= 24);
     let span = format!("unique_bytes={},read_frac=1,seq_frac=0", device.ranges.unique_bytes.max);
     let asked = [format!("{span},access=direct,depth=8"), "unique_bytes=64MiB".to_owned()];
     let predict = ["predict", "r.jsonl", "--json", "-w", &asked[0], "-w", &asked[1]];

@@ -28,7 +28,7 @@ pub(super) fn add(
         return if is_asked { Err(only_blend()) } else { Ok(()) };
     }
     header.is_quick = settings.is_quick;
-    if !settings.is_quick && header.budget_s < SHEET_BUDGET_MIN_S {
+    if !is_asked && header.budget_s < SHEET_BUDGET_MIN_S {
         return Ok(());
     }
     let wants = |access: Access| settings.access.is_none_or(|asked| asked == access);
@@ -50,7 +50,8 @@ pub(super) fn add(
         Access::Buffered => wants(Access::Buffered) && line.workload.unique_bytes <= room_bytes,
         Access::Direct => has_device,
     });
-    let has_room = has_device && header.budget_s >= DEVICE_BUDGET_MIN_S;
+    let has_time = header.budget_s >= DEVICE_BUDGET_MIN_S || settings.span_bytes.is_some();
+    let has_room = has_device && has_time;
     if settings.access.is_none() && !settings.is_quick && has_room {
         let room_bytes = bench.rig.hints().room_bytes;
         header.device = Some(device_layer(header, span_bytes, room_bytes));
@@ -94,7 +95,8 @@ fn span_bytes(header: &Header, bench: &Bench, settings: &Settings) -> Result<u64
             extent::other_files_bytes(&header.ranges, header.hints.room_bytes)
         };
     let limits = header.limits;
-    let by_default = extent::span_bytes(&found, &limits, (header.budget_s, others_bytes));
+    let layout_s = extent::span_layout_s(header.budget_s, settings.is_quick);
+    let by_default = extent::span_bytes(&found, &limits, (layout_s, others_bytes));
     let of_simulated = bench.sim_ranges.map_or(u64::MAX, |ranges| ranges.unique_bytes.max);
     let Some(asked_bytes) = settings.span_bytes else { return Ok(by_default.min(of_simulated)) };
     let room_bytes = (found.room_bytes as f64 - others_bytes).max(0.0) as u64;

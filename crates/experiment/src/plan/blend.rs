@@ -150,6 +150,14 @@ impl BlendPlan {
         families.iter().flat_map(|family| self.family(family).0).all(is_made)
     }
 
+    /// The first of the workloads asked for that was not visited.
+    pub fn next_asked(&self, seen: &Seen<'_>) -> Option<Visit> {
+        let visit = |workload| Visit { workload, role: Role::Named, round: 0 };
+        let may_be = |visit: &Visit| seen.may_visit(&visit.workload);
+        let mut visits = self.settings.asked.iter().cloned().map(visit).filter(may_be);
+        visits.find(|visit| !visit.is_made(seen.points))
+    }
+
     /// The same plan with another number of points where the model is least sure.
     #[must_use]
     pub fn refining(mut self, points_per_round: usize) -> Self {
@@ -175,18 +183,16 @@ impl BlendPlan {
         let mut curves = [(Curve::Read, Role::ReadBorder), (Curve::Write, Role::WriteBorder)];
         let count = |role: Role| seen.points.iter().filter(|p| p.role == role).count();
         curves.sort_by_key(|(_, role)| count(*role));
-        let is_open = |(curve, role): &(Curve, Role)| {
-            count(*role) < CURVE_VISITS_MAX && !(seen.reads_only && *curve == Curve::Write)
-        };
+        let is_open = |(_, role): &(Curve, Role)| count(*role) < CURVE_VISITS_MAX;
         for (curve, role) in curves.into_iter().filter(is_open) {
             let samples = curve::samples(seen.points, role);
-            if let Step::Measure(unique_bytes) = border::next(&self.search(curve), curve, &samples)
-            {
-                return Some(Visit {
-                    workload: self.curve_workload(curve, unique_bytes),
-                    role,
-                    round: 0,
-                });
+            let Step::Measure(unique_bytes) = border::next(&self.search(curve), curve, &samples)
+            else {
+                continue;
+            };
+            let workload = self.curve_workload(curve, unique_bytes);
+            if seen.may_visit(&workload) {
+                return Some(Visit { workload, role, round: 0 });
             }
         }
         None
@@ -402,10 +408,13 @@ impl BlendPlan {
                 ordered.extend(pair.iter().cloned().chain(filling.next()));
             }
             ordered.extend(self.settings.asked.iter().cloned().map(visit(Role::Named)));
-            // The graphs of the five parameters go first.
+            // As much of the other keys as lets a map answer for them at all; then the graphs of the
+            // five parameters go first.
+            let needed = extras::FIRST.min(first_extras);
+            ordered.extend(self.extras(0..needed).into_iter().map(visit(Role::Extra)));
             let half = rest.len() / 2;
             let mut last = rest.split_off(half);
-            last.extend(self.extras(0..first_extras).into_iter().map(visit(Role::Extra)));
+            last.extend(self.extras(needed..first_extras).into_iter().map(visit(Role::Extra)));
             last.shuffle(&mut rng);
             ordered.append(&mut rest);
             ordered.append(&mut last);
@@ -490,7 +499,7 @@ impl Plan for BlendPlan {
             if visits.is_empty() {
                 return None; // no workload is possible here, nor will one be in a later round
             }
-            let may_be = |visit: &Visit| !seen.reads_only || visit.workload.read_frac >= 1.0;
+            let may_be = |visit: &Visit| seen.may_visit(&visit.workload);
             let missing =
                 visits.into_iter().find(|visit| may_be(visit) && !visit.is_made(seen.points));
             if missing.is_some() {

@@ -15,6 +15,11 @@ const WRITTEN_SHARE: f64 = 0.25;
 const FILES_WRITTEN_SHARE: f64 = 0.4;
 /// Of what may be written altogether, what the span of the device layer may take.
 const SPAN_WRITTEN_SHARE: f64 = 0.5;
+/// The span is laid out before the first direct line of the data sheet is on the screen, which people
+/// wait for: seconds.
+const SPAN_LAYOUT_MAX_S: f64 = 20.0;
+/// Of the budget of a data sheet alone, what laying out may cost: all lines have time for two visits.
+const QUICK_LAYOUT_SHARE: f64 = 0.1;
 /// However slow the storage and short the budget, a map is tried up to here.
 const SMALLEST_MAP_BYTES: f64 = 64.0 * MIB as f64;
 /// The map reaches this far beyond the largest border.
@@ -73,16 +78,21 @@ pub fn other_files_bytes(ranges: &Ranges, room_bytes: u64) -> f64 {
     extent.max_bytes_shared_out * (harmonic(ranges.process_num.max) - 1.0)
 }
 
-/// The span of a device layer where nobody said one, bytes: what can be laid out in its share of
-/// the budget, what the first file has room for beside the others, half of what may be written.
-pub fn span_bytes(hints: &Hints, limits: &Limits, (budget_s, others_bytes): (f64, f64)) -> u64 {
+/// How long laying out the span of a run may take, seconds.
+pub fn span_layout_s(budget_s: f64, is_quick: bool) -> f64 {
+    let share = if is_quick { QUICK_LAYOUT_SHARE } else { LAYOUT_SHARE };
+    (budget_s * share).min(SPAN_LAYOUT_MAX_S)
+}
+
+/// The span of a device layer where nobody said one, bytes: what can be laid out in `layout_s`, what the first file has room for beside the others, half of what may be written.
+pub fn span_bytes(hints: &Hints, limits: &Limits, (layout_s, others_bytes): (f64, f64)) -> u64 {
     let room_bytes = hints.room_bytes as f64;
     let written =
         limits.written_max_bytes.map_or(f64::INFINITY, |most| most as f64 * SPAN_WRITTEN_SHARE);
     let asked = limits.unique_max_bytes.map_or(f64::INFINITY, |most| most as f64);
     let laid_out = hints
         .layout_bytes_per_s
-        .map_or(f64::INFINITY, |rate| (rate * budget_s * LAYOUT_SHARE).max(SMALLEST_MAP_BYTES));
+        .map_or(f64::INFINITY, |rate| (rate * layout_s).max(SMALLEST_MAP_BYTES));
     let most = written.min(asked).min(laid_out).min(room_bytes - others_bytes);
     most.max(0.0) as u64 / MIB * MIB
 }

@@ -33,6 +33,8 @@ const DEPTHS: [u32; 5] = [32, 8, 2, 16, 4];
 const INTERVALS: [u32; 5] = [1, 16, 64, 4, 2];
 /// So many of each come before anything else.
 const FIRST_VALUES: usize = 2;
+/// With them a map answers for both keys.
+pub(super) const FIRST: usize = 2 * FIRST_VALUES;
 /// Then so many in flight within the caches, reads and writes apart: kernels may hand writes in
 /// flight to threads of their own, and on a graph of both no one could tell which of them it is.
 /// And beyond them, where storage serves reads and writes in flight each in its own way.
@@ -75,7 +77,7 @@ impl Wanted<'_> {
         filling: &dyn Fn(u64) -> Option<Workload>,
     ) -> Option<Workload> {
         let mut chosen = self.graphs();
-        let later = chosen.split_off(chosen.len().min(2 * FIRST_VALUES));
+        let later = chosen.split_off(chosen.len().min(FIRST));
         chosen.extend(self.apart());
         chosen.push(self.flood());
         let first = chosen.len();

@@ -18,6 +18,8 @@ use super::{BlendPlan, BlendSettings, Landscape, Plan, Seen, Visit};
 const DEVICE_SHARE: f64 = 0.25;
 /// From this part of the budget on the device layer begins, whatever the other has left.
 const DEVICE_BEGINS: f64 = 0.82;
+/// From this part of the budget on, workloads that were asked for go before everything else.
+const ASKED_BEGIN: f64 = 0.9;
 /// Blocks of visits to the device layer last at least so long, seconds.
 const BLOCK_S: f64 = 8.0;
 /// The data sheet is visited again after so many seconds of the run.
@@ -61,7 +63,7 @@ impl LayeredPlan {
     fn line(&self, round: u32, seen: &Seen<'_>) -> Option<Visit> {
         let visit =
             |line: &SheetLine| Visit { workload: line.workload.clone(), role: Role::Named, round };
-        let may_be = |visit: &Visit| !seen.reads_only || visit.workload.read_frac >= 1.0;
+        let may_be = |visit: &Visit| seen.may_visit(&visit.workload);
         let mut visits = self.sheet.iter().map(visit).filter(may_be);
         visits.find(|visit| !visit.is_made(seen.points))
     }
@@ -112,6 +114,12 @@ impl Plan for LayeredPlan {
         if self.is_quick {
             let most = seen.points.len() as u32 + 1;
             return (1..=most).find_map(|round| self.line(round, seen));
+        }
+        if seen.elapsed_s > ASKED_BEGIN * seen.budget_s {
+            let plans = [Some(&self.main), self.device.as_ref()].into_iter().flatten();
+            if let Some(visit) = plans.into_iter().find_map(|plan| plan.next_asked(seen)) {
+                return Some(visit);
+            }
         }
         let parted = self.parted(seen.points);
         let main = Seen { points: &parted.main, elapsed_s: parted.main_s, ..*seen };

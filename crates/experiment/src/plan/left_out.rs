@@ -6,10 +6,11 @@ use ioscape_model::{Access, Header, LeftOut, Method, Part, Point, Region};
 
 use super::Landscape;
 
-/// Budgets below this have no room for a data sheet, seconds.
-pub(crate) const SHEET_BUDGET_MIN_S: f64 = 45.0;
+/// Budgets below this have no room for a data sheet, seconds: its nine visits take some 30 s, and a
+/// map that can predict needs a minute and a half.
+pub(crate) const SHEET_BUDGET_MIN_S: f64 = 120.0;
 /// And below this none for a device layer beside the cache layer, seconds.
-pub(crate) const DEVICE_BUDGET_MIN_S: f64 = 120.0;
+pub(crate) const DEVICE_BUDGET_MIN_S: f64 = 180.0;
 /// Fewer values make no graph.
 const GRAPH_VALUES_MIN: usize = 3;
 const AXES: [Axis; 4] = [Axis::SizeMean, Axis::ReadFrac, Axis::SeqFrac, Axis::ProcessNum];

@@ -27,6 +27,7 @@ pub(crate) fn empty() -> Record {
         findings: vec![],
         warnings: vec![],
         resumed: vec![],
+        elements: vec![],
         sustained: vec![],
         suite: ioscape_model::SuiteLines::default(),
         revision_max: 0,

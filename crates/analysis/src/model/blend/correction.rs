@@ -54,7 +54,7 @@ impl Place {
     fn new(law: &Law, work: &Workload, cache_factors: [f64; 2]) -> Self {
         let unique = work.unique_bytes as f64;
         let [read, write] = cache_factors.map(|factor| (unique / factor).ln());
-        let synced = if work.fsync_every > 0 { f64::from(work.fsync_every).recip() } else { 0.0 };
+        let synced = work.syncs_per_write();
         Self {
             features: [
                 (work.size_mean as f64).ln(),
