@@ -77,9 +77,8 @@ pub struct Predictor {
     measured: Ranges,
     reach: Reach,
     regions: Vec<Region>,
-    /// The other layer of a map that has two. The page of a record goes without it.
-    #[serde(skip)]
-    device: Option<Arc<Predictor>>,
+    /// The other layer of a map that has two.
+    device: Option<Box<Predictor>>,
 }
 
 impl Predictor {
@@ -128,7 +127,7 @@ impl Predictor {
     /// The same that answers for direct requests by the models of a device layer.
     #[must_use]
     pub fn with_device(self, device: Option<Self>) -> Self {
-        Self { device: device.map(Arc::new), ..self }
+        Self { device: device.map(Box::new), ..self }
     }
 
     /// The models of the device layer, where these are those of the cache layer beside it.

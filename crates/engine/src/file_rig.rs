@@ -46,7 +46,6 @@ pub use engines::EngineKind;
 
 /// Laid out first, to learn how fast that is.
 const PROBE_BYTES: u64 = 64 * MIB;
-/// … and the last ends here at the latest.
 const PROBE_MAX_BYTES: u64 = 512 * MIB;
 /// A stretch that takes so long tells the rate, seconds.
 const PROBE_S: f64 = 0.3;
@@ -204,16 +203,16 @@ impl FileRig {
     /// # Errors
     /// When the first file cannot be made.
     pub fn probe_layout(&mut self, most_bytes: u64) -> Result<()> {
-        let most_bytes =
-            PROBE_MAX_BYTES.min(self.files.room_bytes() / 4).min(most_bytes) / MIB * MIB;
+        let most_bytes = most_bytes.min(PROBE_MAX_BYTES).min(self.files.room_bytes() / 4);
+        let most_bytes = most_bytes / MIB * MIB;
         let mut laid_out_bytes = 0;
         while laid_out_bytes < most_bytes {
             let end_bytes = (2 * laid_out_bytes).max(PROBE_BYTES).min(most_bytes);
             let began_s = self.clock.now_s();
             self.lay_out(0, end_bytes)?;
-            let took_s = self.clock.now_s() - began_s;
-            let rate = (end_bytes - laid_out_bytes) as f64 / took_s.max(1e-6);
-            self.hints.layout_bytes_per_s = Some(rate);
+            let took_s = (self.clock.now_s() - began_s).max(1e-6);
+            let added_bytes = (end_bytes - laid_out_bytes) as f64;
+            self.hints.layout_bytes_per_s = Some(added_bytes / took_s);
             laid_out_bytes = end_bytes;
             if took_s >= PROBE_S {
                 break;

@@ -71,8 +71,9 @@ fn is_cold(filesystem: &str, text: &str, amplification_max: f64) {
     assert_eq!(shown.warnings.iter().find(is_doubt), None);
 }
 
-/// Some 0.02 where the machine is quiet; on a busy one pages are dropped late.
-const HIT_MAX: f64 = 0.1;
+/// Some 0.02 where the machine is quiet; on a busy one pages are dropped late, and a cold visit may find
+/// one in five by what it promises.
+const HIT_MAX: f64 = 0.2;
 const SPAN: &str = "unique_bytes=96MiB,state=cold,read_frac=1";
 
 #[test]

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use flate2::read::GzDecoder;
-use ioscape_model::Workload;
 use ioscape_model::units::{GIB, KIB, MIB, show_rate, show_seconds};
+use ioscape_model::{Access, Workload};
 use serde_json::{Value, json};
 use wasmi::{Engine, Instance, Linker, Memory, Module, Store};
 
@@ -197,16 +197,20 @@ fn the_page_takes_and_refuses_what_the_command_line_does() {
     assert_eq!(given["prediction"]["workload"]["unique_bytes"], 3 * GIB / 2);
     assert_eq!(given["prediction"]["workload"]["size_mean"], 64_000);
     let extras = Workload { depth: 4, fsync_every: 8, read_frac: 0.25, ..Workload::default() };
-    let ours = page.predict(&extras.literal().replace(',', "\n"));
-    let theirs = &predicted(&work, std::slice::from_ref(&extras))[0];
-    assert!(apart(&ours["prediction"], theirs, &extras) < TOLERANCE, "{ours}, elsewhere {theirs}");
+    // Of the device layer.
+    let direct = Workload { access: Access::Direct, depth: 4, ..Workload::default() };
+    for asked in [extras, direct] {
+        let ours = page.predict(&asked.literal().replace(',', "\n"));
+        let theirs = &predicted(&work, std::slice::from_ref(&asked))[0];
+        assert!(apart(&ours["prediction"], theirs, &asked) < TOLERANCE, "{ours}, not {theirs}");
+    }
     for (key, value) in [
         ("read_frac", ""),
         ("read_frac", "1.5"),
         ("size_mean", "1GiB"),
         ("process_num", "two"),
         ("unique_bytes", "64MiB,depth=2"),
-        ("access", "direct"),
+        ("access", "none"),
         ("depth", "0"),
     ] {
         let wrong = page.predict(&format!("{key}={value}"));
