@@ -198,7 +198,7 @@ impl FileRig {
     }
 
     /// Lays out a first stretch of at most `most_bytes`, to learn how fast that is: as much as takes
-    /// [`PROBE_S`], for a cache in the device takes the first of it much faster than the rest.
+    /// `PROBE_S`, for a cache in the device takes the first of it much faster than the rest.
     ///
     /// # Errors
     /// When the first file cannot be made.
