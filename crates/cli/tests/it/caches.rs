@@ -2,9 +2,7 @@
 
 use std::fs::File;
 
-use ioscape_trace::{
-    Event, FileEntry, FileKind, Flags, Layer, Names, Op, Sink, StoreWriter, TraceInfo,
-};
+use ioscape_trace::{Event, FileEntry, FileKind, Layer, Names, Op, Sink, StoreWriter, TraceInfo};
 
 use crate::workdir::Workdir;
 
@@ -25,21 +23,14 @@ fn a_loop(work: &Workdir, name: &str, layer: Layer) {
     };
     writer.file(entry).unwrap();
     for i in 0..PAGES * ROUNDS {
-        let event = Event {
-            start_ns: i * 1000,
-            duration_ns: Some(500),
-            op: Op::Read,
-            stream: 1,
+        let place = Event {
             handle: 1,
             file: 1,
             offset: i % PAGES * 4096,
             length: 4096,
-            asked: None,
-            error: 0,
-            flags: Flags::default(),
-            cpu_gap_ns: None,
-            other: 0,
+            ..Event::new(i * 1000, Op::Read)
         };
+        let event = Event { stream: 1, duration_ns: Some(500), ..place };
         writer.event(&event).unwrap();
     }
     writer.close(&info).unwrap();
