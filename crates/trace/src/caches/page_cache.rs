@@ -185,6 +185,12 @@ impl PageCache {
         }
     }
 
+    /// Pages read from storage so far.
+    #[must_use]
+    pub const fn pages_read(&self) -> u64 {
+        self.totals.read
+    }
+
     /// Whether a page is in memory.
     #[must_use]
     pub fn holds(&self, file: u32, page: u64) -> bool {

@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn what_lies_near_is_put_in_order_and_equal_times_stay_as_they_are() {
         let mut order = Order::default();
-        let numbered = |time, file| Event { file, ..event(time, Op::Read) };
+        let numbered = |time, file| Event { file, ..Event::new(time, Op::Read) };
         for (time, file) in [(5, 0), (1, 1), (5, 2), (3, 3), (1, 4)] {
             assert_eq!(order.push(numbered(time, file)), None);
         }
