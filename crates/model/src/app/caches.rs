@@ -54,6 +54,20 @@ pub struct CachePart {
     pub misses: Vec<PartMisses>,
 }
 
+impl CachePart {
+    /// Misses with so many pages, on a straight line between the sizes that are known.
+    #[must_use]
+    pub fn misses_with(&self, pages: u64) -> f64 {
+        let next = self.misses.partition_point(|point| point.pages <= pages);
+        let Some(low) = next.checked_sub(1).map(|before| self.misses[before]) else {
+            return self.touches as f64;
+        };
+        let Some(high) = self.misses.get(next) else { return low.misses as f64 };
+        let along = (pages - low.pages) as f64 / (high.pages - low.pages) as f64;
+        low.misses as f64 + (high.misses as f64 - low.misses as f64) * along
+    }
+}
+
 /// Misses of a part of the touches in a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PartMisses {

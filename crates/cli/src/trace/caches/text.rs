@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ioscape_model::units::show_percent;
 use ioscape_trace::caches::PAGE_BYTES;
 
-use ioscape_model::app::{CachePart, PartMisses};
+use ioscape_model::app::CachePart;
 
 use super::document::{Answer, Document, Point};
 use super::size;
@@ -126,23 +126,12 @@ fn parts(text: &mut String, document: &Document) {
     for part in document.parts.iter().take(PARTS_MAX) {
         let _ = write!(text, "  {:<22} {:>10}", part.part, size(part.touches * PAGE_BYTES));
         for bytes in &sizes {
-            let misses = misses_at(&part.misses, bytes / PAGE_BYTES);
+            let misses = part.misses_with(bytes / PAGE_BYTES);
             let ratio = misses / part.touches.max(1) as f64;
             let _ = write!(text, " {:>10}", show_percent(ratio));
         }
         text.push('\n');
     }
-}
-
-/// Misses between two sizes that are known, on a straight line.
-fn misses_at(known: &[PartMisses], pages: u64) -> f64 {
-    let next = known.partition_point(|point| point.pages <= pages);
-    let Some(low) = next.checked_sub(1).map(|before| known[before]) else {
-        return known.first().map_or(0.0, |point| point.misses as f64);
-    };
-    let Some(high) = known.get(next) else { return low.misses as f64 };
-    let part = (pages - low.pages) as f64 / (high.pages - low.pages) as f64;
-    low.misses as f64 + (high.misses as f64 - low.misses as f64) * part
 }
 
 /// How many names are looked up, and how many a cache must hold.
