@@ -36,7 +36,7 @@ pub struct App {
     pub unexplained_fraction: f64,
     /// Stretches of time with one behaviour each, in order; empty where there is only one.
     pub phases: Vec<Phase>,
-    /// What caches of every size make of it; null where nobody worked it out.
+    /// Misses of caches of every size; null where nobody worked them out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caches: Option<Caches>,
     /// What is doubtful or not known.

@@ -10,7 +10,7 @@ use ioscape_model::units::{show_bytes, show_percent, show_seconds, three_digits}
 use crate::chart::{Axis, Chart, Drawn, Ink, Mark, Scale, Series, Table, Unit};
 use crate::page::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
 
-/// What tells such a page from those of records.
+/// Tells such a page from those of records.
 const MARK: &str = "<meta name=\"ioscape-application\" content=\"1\">";
 /// Rows of a table.
 const ROWS_MAX: usize = 16;
@@ -77,7 +77,8 @@ impl Part {
 
 fn parts(app: &App) -> Vec<Part> {
     let whole = &app.whole;
-    let sizes = [("reads", &whole.sizes.read, Ink::Read), ("writes", &whole.sizes.write, Ink::Write)];
+    let sizes =
+        [("reads", &whole.sizes.read, Ink::Read), ("writes", &whole.sizes.write, Ink::Write)];
     let sizes = sizes.into_iter().filter_map(|(name, law, ink)| size_series(name, law, ink));
     let sizes: Vec<Series> = sizes.collect();
     let mut parts = vec![Part::new("The five parameters", Vec::new(), vec![five(app)])];
@@ -95,7 +96,8 @@ fn parts(app: &App) -> Vec<Part> {
 
 fn extent(app: &App) -> String {
     let whole = &app.whole;
-    let seen = if app.recorder.is_empty() { String::new() } else { format!(", seen by {}", app.recorder) };
+    let seen =
+        if app.recorder.is_empty() { String::new() } else { format!(", seen by {}", app.recorder) };
     format!(
         "{} read and {} written in {} requests; {} calls in {}{seen}.",
         show_bytes(whole.bytes_read as f64),
@@ -135,7 +137,10 @@ fn sentences(whole: &Behaviour) -> Vec<String> {
 }
 
 fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
-    Table { head: head.iter().map(|&word| word.to_owned()).collect(), rows: rows.take(ROWS_MAX).collect() }
+    Table {
+        head: head.iter().map(|&word| word.to_owned()).collect(),
+        rows: rows.take(ROWS_MAX).collect(),
+    }
 }
 
 /// Of the whole and of each phase.

@@ -18,15 +18,6 @@ fn main() {
         for page in &requests {
             curve.touch(Access::Read, 1, u64::from(*page), 1);
         }
-        show(&format!("exact, {name}, {} pages, one by one", curve.pages()), REQUESTS, start);
-        let start = Instant::now();
-        let mut curve = ExactCurve::new();
-        for some in requests.chunks(32) {
-            curve.prepare(some.iter().map(|page| (1, u64::from(*page))));
-            for page in some {
-                curve.touch(Access::Read, 1, u64::from(*page), 1);
-            }
-        }
         show(&format!("exact, {name}, {} pages", curve.pages()), REQUESTS, start);
         let start = Instant::now();
         let mut curve = SampledCurve::new(0.01);

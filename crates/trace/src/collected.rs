@@ -14,7 +14,7 @@ pub struct Collected {
     pub files: BTreeMap<u32, FileEntry>,
     /// Streams by their id.
     pub streams: BTreeMap<u32, StreamEntry>,
-    /// What was said at the end; `None` before.
+    /// Told at the end; `None` before.
     pub info: Option<TraceInfo>,
 }
 

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use ioscape_model::units::{parse_duration_s, parse_size, show_percent, show_size};
-use ioscape_trace::caches::page_cache::Policy;
-use ioscape_trace::caches::Start;
 use ioscape_trace::TraceInfo;
+use ioscape_trace::caches::Start;
+use ioscape_trace::caches::page_cache::Policy;
 
 use super::opened::Opened;
 use super::source::{self, Source};
@@ -40,8 +40,7 @@ pub(crate) struct CachesArgs {
     /// What is in memory at the start.
     #[arg(long, value_enum, default_value_t = TypedStart::Cold)]
     start: TypedStart,
-    /// How often the simulated kernel counts its lists, in the trace's time: 2s where nobody reads the
-    /// group's memory.stat; default: at once.
+    /// How often the simulated kernel counts its lists [default: 2s, which is the kernel's own where nobody reads memory.stat, but at least 200 times in a trace]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     counters: Option<f64>,
     /// Answer as JSON.
@@ -121,14 +120,14 @@ fn from_traces(args: &CachesArgs, traces: &Together) -> anyhow::Result<Document>
         policy,
         start: args.start.meant(),
         memory: args.memory.clone(),
-        counters_s: args.counters.unwrap_or(0.0),
+        counters_s: args.counters,
     };
     let simulated = work::simulate(traces, &looked, &ask)?;
     let warnings = warnings(traces.info(), looked.mapped_fraction, args.start);
     Ok(Document { warnings, ..document::of_traces(traces, &looked, &simulated) })
 }
 
-/// What a model holds; between the sizes that were simulated for it, straight lines.
+/// Answers from a model: straight lines between the sizes that were simulated for it.
 fn from_model(args: &CachesArgs, app: &ioscape_model::App) -> anyhow::Result<Document> {
     let path = args.traces[0].display();
     let Some(caches) = &app.caches else {

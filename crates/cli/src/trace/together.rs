@@ -17,7 +17,7 @@ pub(crate) struct Together {
     info: TraceInfo,
 }
 
-/// What is added to the numbers of a trace.
+/// Added to the numbers of a trace.
 #[derive(Clone, Copy, Debug, Default)]
 struct Base {
     file: u32,
@@ -59,7 +59,7 @@ impl Together {
         Ok(Self { traces, bases, info })
     }
 
-    /// What is known of all of them.
+    /// Facts about all of them.
     pub(crate) fn info(&self) -> &TraceInfo {
         &self.info
     }

@@ -1,4 +1,4 @@
-//! What caches of every size make of an application: part of its model. One page has 4 KiB.
+//! Misses of caches of every size, as part of an application's model. One page has 4 KiB.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,7 @@ pub struct PartMisses {
     pub misses: u64,
 }
 
-/// What Linux' page cache does with so much memory, in pages.
+/// Linux' page cache with so much memory; counts are pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PageCacheUse {

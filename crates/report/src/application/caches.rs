@@ -1,4 +1,4 @@
-//! What memory an application needs: the curve of an LRU cache and the simulated page cache.
+//! The memory that an application needs: the curve of an LRU cache and the simulated page cache.
 
 use ioscape_model::Interval;
 use ioscape_model::app::{CachePart, Caches, PageCacheUse};

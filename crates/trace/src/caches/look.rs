@@ -30,7 +30,7 @@ pub enum Detail {
     Without,
 }
 
-/// What a first look found.
+/// Findings of a first look.
 #[derive(Debug)]
 pub struct Look {
     /// Files with data, without the programs that were started.
@@ -75,7 +75,7 @@ impl Looker {
         });
     }
 
-    /// What was found.
+    /// The findings.
     #[must_use]
     pub fn finish(self) -> Look {
         let parts = if self.curve.is_some() { self.parts.finish() } else { Vec::new() };
@@ -89,7 +89,7 @@ impl Looker {
     }
 }
 
-/// What a model keeps of a curve.
+/// A model's part about caches, from a curve.
 #[must_use]
 pub fn caches_of(curve: &Curve) -> Caches {
     let (points, curve_error) = curve.simplify();
@@ -103,7 +103,7 @@ pub fn caches_of(curve: &Curve) -> Caches {
     }
 }
 
-/// What a model keeps of a simulated page cache.
+/// A model's line about a simulated page cache.
 #[must_use]
 pub fn use_of(cache: &PageCache) -> PageCacheUse {
     let totals = cache.totals();
@@ -120,7 +120,7 @@ pub fn use_of(cache: &PageCache) -> PageCacheUse {
     }
 }
 
-/// What a page cache of this many pages does, by a model: straight between the two sizes next to it
+/// A page cache of this many pages, by a model: straight between the two sizes next to it
 /// that were simulated, and theirs beyond the first and the last. `None` where none was.
 #[must_use]
 pub fn use_at(caches: &Caches, pages: u64) -> Option<Totals> {

@@ -55,13 +55,13 @@ impl Names {
         }
     }
 
-    /// What there is to say; `None` where no name was looked up.
+    /// The counts; `None` where no name was looked up.
     pub(super) fn finish(&self) -> Option<CachePart> {
         (self.curve.pages() > 0).then(|| self.counts.part("names".to_owned()))
     }
 }
 
-/// Whether the call takes a path. Calls on a descriptor have its handle.
+/// True where the call takes a path. Calls on a descriptor have its handle.
 const fn looks_up(event: &Event) -> bool {
     match event.op {
         Op::Open

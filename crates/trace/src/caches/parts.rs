@@ -1,4 +1,4 @@
-//! Whose misses they are: touches by class of file and by phase, counted apart in the one cache that
+//! Misses by whose they are: touches by class of file and by phase, counted apart in the one cache that
 //! all of them share.
 
 use std::collections::{BTreeMap, HashMap};

@@ -129,7 +129,7 @@ fn append(draws: &mut Draws, count: u64) -> Vec<Step> {
     steps
 }
 
-/// What a recorder would have seen of it, spread evenly over the time that it took.
+/// Events as a recorder would have seen them, spread evenly over the time that it took.
 pub(crate) fn events(steps: &[Step], is_random: bool, elapsed_ns: u64) -> Vec<Event> {
     let event = |op, file: File, start_ns| {
         let id = file as u32;

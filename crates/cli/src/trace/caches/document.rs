@@ -71,7 +71,7 @@ pub(super) struct TraceShare {
     pub(super) pages_read: u64,
 }
 
-/// What passes over traces found; without warnings.
+/// The findings of passes over traces; without warnings.
 pub(super) fn of_traces(traces: &Together, looked: &Looked, simulated: &[Simulated]) -> Document {
     let share = |(trace, pages_read): (&std::path::Path, &u64)| TraceShare {
         trace: trace.display().to_string(),
@@ -94,7 +94,7 @@ pub(super) fn of_traces(traces: &Together, looked: &Looked, simulated: &[Simulat
     }
 }
 
-/// What a model says.
+/// The answers that a model holds.
 pub(super) fn of_model(caches: &Caches, policy: Policy, memory: &[u64]) -> Document {
     let curve = Curve::from_model(caches);
     let memory = if memory.is_empty() {
@@ -126,7 +126,7 @@ pub(super) fn of_model(caches: &Caches, policy: Policy, memory: &[u64]) -> Docum
     document
 }
 
-/// What is known of an LRU cache from its curve: a page that is read and missed is read from storage.
+/// An LRU cache as its curve tells it: a page that is read and missed is read from storage.
 fn lru_at(curve: &Curve, pages: u64) -> Totals {
     let (reads, writes) = (curve.misses(Access::Read, pages), curve.misses(Access::Write, pages));
     Totals {

@@ -91,7 +91,7 @@ fn table(text: &mut String, simulated: &[Answer]) {
     );
 }
 
-/// What storage delivers for each of several programs.
+/// Reads from storage for each of several programs.
 fn by_trace(text: &mut String, simulated: &[Answer]) {
     let Some(first) = simulated.iter().find(|one| !one.by_trace.is_empty()) else { return };
     let _ = writeln!(text, "\nRead for each, by memory:");
@@ -110,7 +110,7 @@ const PART_SIZES: usize = 4;
 /// Parts that are told.
 const PARTS_MAX: usize = 16;
 
-/// Whose misses they are, at some of the sizes that were simulated.
+/// Misses of each part, at some of the sizes that were simulated.
 fn parts(text: &mut String, document: &Document) {
     if document.parts.is_empty() {
         return;

@@ -3,7 +3,7 @@
 use ioscape_model::app::{CachePart, Caches};
 use ioscape_trace::Layer;
 use ioscape_trace::caches::mrc::{Curve, sample_until_agreed};
-use ioscape_trace::caches::page_cache::{PageCache, Policy, Settings};
+use ioscape_trace::caches::page_cache::{PageCache, Policy, Settings, counters_ns};
 use ioscape_trace::caches::{
     Detail, Looker, PAGE_BYTES, Start, Subjects, caches_of, ladder, touches_of, use_of,
 };
@@ -21,17 +21,18 @@ const MODEL_STEP: f64 = 1.5;
 /// And so many of them at most.
 const MODEL_SIZES_MAX: usize = 16;
 
-/// What to simulate.
+/// The simulation asked for.
 #[derive(Debug)]
 pub(in super::super) struct Ask {
     pub(super) policy: Policy,
     pub(super) start: Start,
     /// Bytes; empty for a ladder around the knee.
     pub(super) memory: Vec<u64>,
-    pub(super) counters_s: f64,
+    /// How often the simulated kernel counts its lists; `None` for what suits the trace.
+    pub(super) counters_s: Option<f64>,
 }
 
-/// What a first look at traces found.
+/// Findings of a first look at traces.
 pub(in super::super) struct Looked {
     pub(super) subjects: Subjects,
     pub(super) curve: Curve,
@@ -51,7 +52,7 @@ pub(in super::super) struct Simulated {
     pub(super) read_by_trace: Vec<u64>,
 }
 
-/// Whether requests seen at a layer go through the page cache, and have not yet.
+/// True where requests seen at a layer go through the page cache, and have not yet.
 pub(in super::super) const fn passes_the_cache(layer: Layer) -> bool {
     match layer {
         Layer::Syscall | Layer::Library | Layer::File => true,
@@ -102,9 +103,11 @@ pub(in super::super) fn simulate(
     } else {
         ask.memory.clone()
     };
+    let by_itself_ns = counters_ns(traces.info().elapsed_s);
+    let every_ns = ask.counters_s.map_or(by_itself_ns, |seconds| (seconds * 1e9) as u64);
     let cache = |memory_bytes: u64| {
         let mut settings = Settings::new(ask.policy, pages_of_memory(memory_bytes));
-        settings.counters_ns = (ask.counters_s * 1e9) as u64;
+        settings.counters_ns = every_ns;
         Simulated {
             memory_bytes,
             cache: looked.subjects.cache(settings, ask.start),
@@ -122,7 +125,7 @@ pub(in super::super) fn simulate(
     Ok(simulated)
 }
 
-/// What a model keeps: the curve, its parts, and the page cache at some sizes.
+/// A model's part about caches: the curve, its parts, and the page cache at some sizes.
 pub(in super::super) fn for_model(trace: Opened, cuts_ns: &[u64]) -> anyhow::Result<Caches> {
     let traces = Together::of_opened(vec![trace])?;
     let looked = look(&traces, cuts_ns)?;
@@ -143,7 +146,7 @@ pub(in super::super) fn for_model(trace: Opened, cuts_ns: &[u64]) -> anyhow::Res
         policy: Policy::PageCache,
         start: Start::Cold,
         memory: sizes.into_iter().map(|pages| pages * PAGE_BYTES).collect(),
-        counters_s: 0.0,
+        counters_s: None,
     };
     let simulated = simulate(&traces, &looked, &ask)?;
     caches.page_cache = simulated.iter().map(|one| use_of(&one.cache)).collect();

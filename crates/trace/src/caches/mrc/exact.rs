@@ -4,8 +4,6 @@ use super::super::page_table::PageTable;
 use super::slots::Slots;
 use super::{Access, Curve, Distances};
 
-/// Touches that are prepared at a time.
-const PREPARED_MAX: usize = 64;
 /// Pages of a request that are taken at a time.
 const PIECE_PAGES: u64 = 1 << 24;
 
@@ -56,19 +54,6 @@ impl ExactCurve {
     #[must_use]
     pub const fn pages(&self) -> u64 {
         self.slots.live()
-    }
-
-    /// Looks at what the first touches of these (file, page) will need, so that the processor waits
-    /// for memory once and not for each of them. Some dozens at a time are best.
-    pub fn prepare(&self, touches: impl Iterator<Item = (u32, u64)>) {
-        let mut slots = [0; PREPARED_MAX];
-        let mut count = 0;
-        for ((file, page), slot) in touches.zip(&mut slots) {
-            *slot = self.last.get(file, page);
-            count += 1;
-        }
-        let looked_at = slots[..count].iter().filter(|slot| **slot != 0);
-        std::hint::black_box(looked_at.fold(0, |sum, slot| sum ^ self.slots.word(*slot as usize - 1)));
     }
 
     /// Touches pages of a file, first to last.

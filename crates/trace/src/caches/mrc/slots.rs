@@ -45,12 +45,6 @@ impl Slots {
         self.next as u64 + count <= (self.words.len() * 64) as u64
     }
 
-    /// The slots around this one.
-    #[inline]
-    pub(super) fn word(&self, slot: usize) -> u64 {
-        self.words[slot / 64]
-    }
-
     /// Live slots after this one.
     #[inline]
     pub(super) fn live_after(&self, slot: usize) -> u64 {
