@@ -8,6 +8,7 @@ mod opened;
 mod record;
 mod show;
 mod source;
+mod together;
 
 use clap::{Args, Subcommand};
 use ioscape_engine::Clock;

@@ -3,10 +3,14 @@
 //! holds no name, path, address, key or content. Every field may be left out, so that a model can be
 //! typed by hand: `five` and `elapsed_s` are enough to be asked of a map.
 
+mod caches;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use caches::{CacheMisses, CachePart, Caches, PageCacheUse, PartMisses};
 
 /// Models of this version are written; older ones are read.
 pub const APP_VERSION: u32 = 1;
@@ -32,6 +36,9 @@ pub struct App {
     pub unexplained_fraction: f64,
     /// Stretches of time with one behaviour each, in order; empty where there is only one.
     pub phases: Vec<Phase>,
+    /// Misses of caches of every size; null where nobody worked them out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caches: Option<Caches>,
     /// What is doubtful or not known.
     pub warnings: Vec<Doubt>,
 }

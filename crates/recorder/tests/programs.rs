@@ -2,62 +2,19 @@
 //! the kernel counted.
 
 use std::ffi::OsString;
-use std::io;
 use std::path::Path;
 
 use ioscape_recorder::{Error, Flow, Means, Options, Recorded, Subject, record, refusal};
 use ioscape_test_support::skipped;
-use ioscape_trace::{Event, FileEntry, FileKind, Op, Sink, StreamEntry, TraceInfo};
+use ioscape_trace::{Collected, FileKind, Op};
 
-/// Keeps a trace in memory.
-#[derive(Default)]
-struct Kept {
-    events: Vec<Event>,
-    files: Vec<FileEntry>,
-    streams: Vec<StreamEntry>,
-    info: Option<TraceInfo>,
+/// Bytes of one kind of event on the file with this name.
+fn bytes(kept: &Collected, name: &str, op: Op) -> u64 {
+    kept.on(name, op).iter().map(|event| event.length).sum()
 }
 
-impl Sink for Kept {
-    fn event(&mut self, event: &Event) -> io::Result<()> {
-        self.events.push(*event);
-        Ok(())
-    }
-
-    fn file(&mut self, file: FileEntry) -> io::Result<()> {
-        self.files.push(file);
-        Ok(())
-    }
-
-    fn stream(&mut self, stream: StreamEntry) -> io::Result<()> {
-        self.streams.push(stream);
-        Ok(())
-    }
-
-    fn finish(&mut self, info: &TraceInfo) -> io::Result<()> {
-        self.info = Some(info.clone());
-        Ok(())
-    }
-}
-
-impl Kept {
-    /// Events of one kind on the file with this name.
-    fn on<'a>(&'a self, name: &str, op: Op) -> Vec<&'a Event> {
-        let is_it = |file: &&FileEntry| {
-            file.path.as_deref().and_then(|path| path.rsplit('/').next()) == Some(name)
-        };
-        let ids: Vec<u32> = self.files.iter().filter(is_it).map(|file| file.id).collect();
-        self.events.iter().filter(|event| event.op == op && ids.contains(&event.file)).collect()
-    }
-
-    /// Bytes of one kind of event on the file with this name.
-    fn bytes(&self, name: &str, op: Op) -> u64 {
-        self.on(name, op).iter().map(|event| event.length).sum()
-    }
-}
-
-fn recorded(means: Means, command: &[&str]) -> Result<(Recorded, Kept), Error> {
-    let mut kept = Kept::default();
+fn recorded(means: Means, command: &[&str]) -> Result<(Recorded, Collected), Error> {
+    let mut kept = Collected::default();
     let command = command.iter().map(OsString::from).collect();
     let subject = Subject::Command(command);
     let options = Options { ring_bytes: 1 << 22, ..Options::default() };
@@ -75,7 +32,7 @@ fn with_tracers(check: impl Fn(Means)) {
     }
 }
 
-fn shell(means: Means, directory: &Path, line: &str) -> (Recorded, Kept) {
+fn shell(means: Means, directory: &Path, line: &str) -> (Recorded, Collected) {
     let line = format!("cd {} && {line}", directory.display());
     let (recorded, kept) = recorded(means, &["sh", "-c", &line]).expect("it is recorded");
     assert_eq!(recorded.exit_code().ok().flatten(), Some(0), "{means} {line}");
@@ -92,8 +49,8 @@ fn a_copy_is_seen_byte_by_byte_with_its_offsets() {
         std::fs::write(directory.path().join("in"), vec![7; 1_000_003]).unwrap();
         let line = "dd if=in of=out bs=4099 conv=fsync status=none";
         let (_, kept) = shell(means, directory.path(), line);
-        assert_eq!(kept.bytes("in", Op::Read), 1_000_003, "{means}");
-        assert_eq!(kept.bytes("out", Op::Write), 1_000_003, "{means}");
+        assert_eq!(bytes(&kept, "in", Op::Read), 1_000_003, "{means}");
+        assert_eq!(bytes(&kept, "out", Op::Write), 1_000_003, "{means}");
         assert_eq!(kept.on("out", Op::Sync).len(), 1, "{means}");
         assert_eq!(kept.on("out", Op::Create).len(), 1, "{means}");
         let mut end = 0;
@@ -104,7 +61,7 @@ fn a_copy_is_seen_byte_by_byte_with_its_offsets() {
         let of = |name: &str| {
             let found = kept
                 .files
-                .iter()
+                .values()
                 .find(|file| file.path.as_deref().is_some_and(|path| path.ends_with(name)));
             found.unwrap().clone()
         };
@@ -123,7 +80,7 @@ fn appends_and_shared_positions_end_where_the_file_ends() {
         let writes: Vec<(u64, u64)> =
             kept.on("kept", Op::Write).iter().map(|event| (event.offset, event.length)).collect();
         assert_eq!(writes, [(0, 6), (6, 7), (13, 6)], "{means}");
-        assert_eq!(kept.bytes("kept", Op::Read), 19, "{means}");
+        assert_eq!(bytes(&kept, "kept", Op::Read), 19, "{means}");
         assert_eq!(kept.on("kept", Op::Rename).len(), 1, "{means}");
     });
 }
@@ -134,12 +91,12 @@ fn children_and_what_passes_between_them_are_told_apart() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("in"), vec![b'a'; 300_000]).unwrap();
         let (recorded, kept) = shell(means, directory.path(), "cat in | wc -c > count");
-        assert_eq!(kept.bytes("in", Op::Read), 300_000, "{means}");
-        assert_eq!(kept.bytes("count", Op::Write), 7, "{means}");
+        assert_eq!(bytes(&kept, "in", Op::Read), 300_000, "{means}");
+        assert_eq!(bytes(&kept, "count", Op::Write), 7, "{means}");
         assert!(recorded.streams >= 3, "{means}: {}", recorded.streams);
         let other: Vec<u32> = kept
             .files
-            .iter()
+            .values()
             .filter(|file| file.kind == FileKind::Other)
             .map(|file| file.id)
             .collect();

@@ -7,6 +7,7 @@
 //! the terminal plots in characters, so that the three cannot disagree.
 
 mod answers;
+mod application;
 mod chart;
 mod comparison;
 mod costs;
@@ -31,6 +32,7 @@ mod text;
 mod validation;
 
 pub use answers::Answers;
+pub use application::application_html;
 pub use comparison::{ComparedSystem, ComparisonPage, comparison_html};
 pub use datasheet::datasheet_line;
 pub use doubts::bearing_doubts;

@@ -1,10 +1,14 @@
 //! What caches make of a trace: miss-ratio curves of all sizes at once, and the kernel's page cache.
 
+mod look;
 pub mod mrc;
+mod names;
 pub mod page_cache;
 mod page_table;
+mod parts;
 mod subjects;
 
+pub use look::{Detail, Look, Looker, caches_of, use_at, use_of};
 pub use subjects::{Start, Subjects, ladder, touches_of};
 
 /// Bytes of a page, the unit in which caches keep files.

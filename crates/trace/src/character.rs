@@ -85,6 +85,7 @@ impl Character {
             lost: info.lost,
             unexplained_fraction: unexplained(info),
             phases: self.phases(elapsed_s),
+            caches: None,
             warnings: Vec::new(),
         };
         let ground = Ground {
@@ -162,6 +163,19 @@ pub fn characterise<R: ChunkReader + 'static>(
     let mut second = Character::of_phases(layer, &cuts_ns);
     pour(store, &mut second, &mut |share| see(0.5 + share / 2.0))?;
     Ok(second.app())
+}
+
+/// When phases after the first begin, ns; `see` is called now and then with the share that is done.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn phase_starts_ns<R: ChunkReader + 'static>(
+    store: &Store<R>,
+    see: &mut dyn FnMut(f64),
+) -> Result<Vec<u64>, StoreError> {
+    let mut first = Character::new(store.info().layer);
+    pour(store, &mut first, see)?;
+    Ok(first.windows.cuts_ns())
 }
 
 /// Events between two looks at the progress.

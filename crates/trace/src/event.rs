@@ -268,6 +268,28 @@ pub struct Event {
     pub other: u64,
 }
 
+impl Event {
+    /// An event of which only time and operation are known yet.
+    #[must_use]
+    pub const fn new(start_ns: u64, op: Op) -> Self {
+        Self {
+            start_ns,
+            duration_ns: None,
+            op,
+            stream: 0,
+            handle: 0,
+            file: 0,
+            offset: 0,
+            length: 0,
+            asked: None,
+            error: 0,
+            flags: Flags(0),
+            cpu_gap_ns: None,
+            other: 0,
+        }
+    }
+}
+
 /// What a file is.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,

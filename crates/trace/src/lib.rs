@@ -4,7 +4,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`event`] | the nouns: events, files, streams, [`Sink`] |
+//! | [`event`] | the nouns: events, files, streams, [`Sink`]; a whole trace in memory is [`Collected`] |
 //! | [`store`] | the trace's file |
 //! | [`caches`] | what caches make of a trace: miss-ratio curves, the page cache |
 //! | [`character`] | what a trace says: five parameters and more, as an application model |
@@ -14,12 +14,14 @@
 pub mod caches;
 pub mod character;
 mod classes;
+mod collected;
 pub mod event;
 pub mod export;
 pub mod import;
 pub mod store;
 
 pub use classes::class_of;
+pub use collected::Collected;
 pub use event::{
     Counted, Event, FileEntry, FileKind, Flags, Layer, Op, Sink, StreamEntry, TraceInfo,
 };

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::TraceInfo;
 
-pub use reader::{Store, Tables};
+pub use reader::{Events, Store, Tables};
 pub use writer::StoreWriter;
 
 /// Of this version are traces written here; older ones are read.

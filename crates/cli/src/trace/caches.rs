@@ -1,37 +1,35 @@
 //! `ioscape trace caches`: the miss-ratio curve of a trace, and the page cache at sizes of memory.
 
+mod document;
 mod text;
+pub(super) mod work;
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ioscape_model::units::{parse_size, show_percent, show_size};
-use ioscape_trace::caches::mrc::{Access, Curve, ExactCurve, sample_until_agreed};
-use ioscape_trace::caches::page_cache::{PageCache, Policy, Settings};
-use ioscape_trace::caches::{PAGE_BYTES, Start, Subjects, ladder, touches_of};
-use ioscape_trace::{Event, Layer, Op, TraceInfo};
-use serde::Serialize;
+use ioscape_model::units::{parse_duration_s, parse_size, show_percent, show_size};
+use ioscape_trace::TraceInfo;
+use ioscape_trace::caches::Start;
+use ioscape_trace::caches::page_cache::Policy;
 
 use super::opened::Opened;
+use super::source::{self, Source};
+use super::together::Together;
 use crate::exit::{Exit, usage};
 use crate::output::answer;
+use document::Document;
+use work::Ask;
 
-/// Points of the curve in the answer.
-const CURVE_POINTS: usize = 100;
 /// Share of mapped touches above which the answer says what it does not see.
 const MAPPED_MAX: f64 = 0.1;
-
-/// Events above which the curve is made from samples of the pages: the exact one takes some bytes of
-/// memory for each page.
-const EXACT_EVENTS_MAX: u64 = 500_000_000;
-/// Samples are to agree this well, relative to the misses.
-const SAMPLES_APART_MAX: f64 = 0.05;
 
 /// What can be typed.
 #[derive(Debug, Args)]
 pub(crate) struct CachesArgs {
-    /// The trace, as `trace record` and `trace import` make it.
-    trace: PathBuf,
+    /// The trace, as `trace record` and `trace import` make it; several share one cache, as if their
+    /// programs were started at the same time. Or one model, which holds the answers for some sizes.
+    #[arg(required = true, value_name = "TRACE")]
+    traces: Vec<PathBuf>,
     /// Sizes of the memory that files may take, to simulate; default: a ladder around the knee of the
     /// curve.
     #[arg(long, value_name = "SIZE,…", value_parser = parse_size, value_delimiter = ',')]
@@ -42,6 +40,9 @@ pub(crate) struct CachesArgs {
     /// What is in memory at the start.
     #[arg(long, value_enum, default_value_t = TypedStart::Cold)]
     start: TypedStart,
+    /// How often the simulated kernel counts its lists [default: 2s, which is the kernel's own where nobody reads memory.stat, but at least 200 times in a trace]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
+    counters: Option<f64>,
     /// Answer as JSON.
     #[arg(long)]
     json: bool,
@@ -86,79 +87,16 @@ impl TypedStart {
     }
 }
 
-/// The answer.
-#[derive(Debug, Serialize)]
-struct Document {
-    /// Distinct pages of 4 KiB.
-    pages: u64,
-    curve: Vec<Point>,
-    /// How far the samples that the curve was made from are apart, relative to the misses, where it was.
-    curve_relative_error: Option<f64>,
-    /// Where the curve bends most.
-    knee_bytes: u64,
-    /// The least memory with nine tenths of the hits that any memory has.
-    gain_90_bytes: u64,
-    pages_touched_by_reads: u64,
-    pages_touched_by_writes: u64,
-    simulated: Vec<Simulated>,
-    warnings: Vec<String>,
-}
-
-/// A size of an LRU cache.
-#[derive(Debug, Serialize)]
-struct Point {
-    bytes: u64,
-    miss_ratio: f64,
-    read_misses: u64,
-    write_misses: u64,
-}
-
-/// A size of memory. Pages are of 4 KiB.
-#[derive(Debug, Serialize)]
-struct Simulated {
-    memory_bytes: u64,
-    policy: &'static str,
-    pages_inserted: u64,
-    pages_read: u64,
-    pages_read_mapped: u64,
-    pages_written_back: u64,
-    hit_fraction: f64,
-    sequential_hits: u64,
-    sequential_misses: u64,
-    random_hits: u64,
-    random_misses: u64,
-    direct_read_bytes: u64,
-    direct_written_bytes: u64,
-}
-
-/// Looks at the trace twice: for the curve, and for the caches at the sizes asked for.
+/// Answers from a trace, from several, or from a model.
 pub(crate) fn caches(args: &CachesArgs) -> anyhow::Result<Exit> {
-    let trace = Opened::open(&args.trace)?;
-    let policy = args.policy.meant();
-    check_layer(trace.info().layer, policy, args)?;
-    let mut subjects = Subjects::new(&trace.files()?, trace.info());
-    let look = look(&trace, &mut subjects)?;
-    let curve = look.curve;
-    let memory = if args.memory.is_empty() {
-        ladder(&curve).into_iter().map(|pages| pages * PAGE_BYTES).collect()
-    } else {
-        args.memory.clone()
-    };
-    let cache = |bytes: &u64| {
-        subjects.cache(Settings::new(policy, (bytes / PAGE_BYTES).max(1)), args.start.meant())
-    };
-    let mut caches: Vec<PageCache> = memory.iter().map(cache).collect();
-    trace.for_each("simulating", |event: &Event| {
-        for cache in &mut caches {
-            cache.event(event);
-        }
-    })?;
-    let simulated = memory.iter().zip(&caches).map(|(bytes, cache)| simulated(*bytes, cache));
-    let document = Document {
-        simulated: simulated.collect(),
-        warnings: warnings(trace.info(), look.mapped_fraction, args.start),
-        curve_relative_error: look.relative_error,
-        ..curve_of(&curve)
+    let document = match &args.traces[..] {
+        [path] => match source::open(path)? {
+            Source::Trace(store) => {
+                from_traces(args, &Together::of_opened(vec![Opened::of_store(path, store)])?)?
+            }
+            Source::Model(app) => from_model(args, &app)?,
+        },
+        several => from_traces(args, &Together::open(several)?)?,
     };
     if args.json {
         answer(&serde_json::to_string_pretty(&document)?)?;
@@ -168,96 +106,46 @@ pub(crate) fn caches(args: &CachesArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// What a first look at a trace found.
-struct Look {
-    curve: Curve,
-    /// Of the curve's misses, where it was made from samples.
-    relative_error: Option<f64>,
-    /// Share of the touched pages that were touched through mappings.
-    mapped_fraction: f64,
-}
-
-/// Makes the curve, and leaves out programs that are started.
-fn look(trace: &Opened, subjects: &mut Subjects) -> anyhow::Result<Look> {
-    let (mut mapped, mut touched) = (0, 0);
-    let mut exact = (trace.events_count() <= EXACT_EVENTS_MAX).then(ExactCurve::new);
-    trace.for_each("looking at what is touched", |event| {
-        subjects.see(event);
-        touches_of(event, subjects, |access, file, first, pages| {
-            touched += pages;
-            mapped += if matches!(event.op, Op::FaultR | Op::FaultW) { pages } else { 0 };
-            if let Some(curve) = &mut exact {
-                curve.touch(access, file, first, pages);
-            }
-        });
-    })?;
-    let mapped_fraction = mapped as f64 / touched.max(1) as f64;
-    if let Some(curve) = exact {
-        return Ok(Look { curve: curve.finish(), relative_error: None, mapped_fraction });
-    }
-    let agreement = sample_until_agreed(SAMPLES_APART_MAX, |curve| {
-        trace.for_each("making the curve from samples", |event| {
-            touches_of(event, subjects, |access, file, first, pages| {
-                curve.touch(access, file, first, pages);
-            });
-        })
-    })?;
-    let relative_error = Some(agreement.relative_error);
-    Ok(Look { curve: agreement.curve, relative_error, mapped_fraction })
-}
-
-/// What comes below the page cache is not to be put through it once more.
-fn check_layer(layer: Layer, policy: Policy, args: &CachesArgs) -> anyhow::Result<()> {
-    let is_below = match layer {
-        Layer::Syscall | Layer::Library | Layer::File => false,
-        Layer::Block | Layer::KeyValue | Layer::Http => true,
-    };
-    if is_below && policy == Policy::PageCache {
+fn from_traces(args: &CachesArgs, traces: &Together) -> anyhow::Result<Document> {
+    let policy = args.policy.meant();
+    if policy == Policy::PageCache && !work::passes_the_cache(traces.info().layer) {
         return Err(usage(format!(
             "{}: its requests did not go through a page cache, or already did: try --policy lru",
-            args.trace.display()
+            args.traces[0].display()
         )));
     }
-    Ok(())
-}
-
-fn curve_of(curve: &Curve) -> Document {
-    let point = |pages: u64| Point {
-        bytes: pages * PAGE_BYTES,
-        miss_ratio: curve.miss_ratio(pages),
-        read_misses: curve.misses(Access::Read, pages),
-        write_misses: curve.misses(Access::Write, pages),
+    let cuts_ns = traces.only().map_or(Ok(Vec::new()), Opened::phase_starts_ns)?;
+    let looked = work::look(traces, &cuts_ns)?;
+    let ask = Ask {
+        policy,
+        start: args.start.meant(),
+        memory: args.memory.clone(),
+        counters_s: args.counters,
     };
-    Document {
-        pages: curve.pages(),
-        curve: curve.sizes(CURVE_POINTS).into_iter().map(point).collect(),
-        curve_relative_error: None,
-        knee_bytes: curve.knee() * PAGE_BYTES,
-        gain_90_bytes: curve.pages_for_gain(0.9) * PAGE_BYTES,
-        pages_touched_by_reads: curve.touches(Access::Read),
-        pages_touched_by_writes: curve.touches(Access::Write),
-        simulated: Vec::new(),
-        warnings: Vec::new(),
-    }
+    let simulated = work::simulate(traces, &looked, &ask)?;
+    let warnings = warnings(traces.info(), looked.mapped_fraction, args.start);
+    Ok(Document { warnings, ..document::of_traces(traces, &looked, &simulated) })
 }
 
-fn simulated(memory_bytes: u64, cache: &PageCache) -> Simulated {
-    let totals = cache.totals();
-    Simulated {
-        memory_bytes,
-        policy: cache.settings().policy.name(),
-        pages_inserted: totals.inserted,
-        pages_read: totals.read,
-        pages_read_mapped: totals.read_mapped,
-        pages_written_back: totals.written_back,
-        hit_fraction: totals.hit_fraction(),
-        sequential_hits: totals.sequential_hits,
-        sequential_misses: totals.sequential_misses,
-        random_hits: totals.random_hits,
-        random_misses: totals.random_misses,
-        direct_read_bytes: totals.direct_read_bytes,
-        direct_written_bytes: totals.direct_written_bytes,
+/// Answers from a model: straight lines between the sizes that were simulated for it.
+fn from_model(args: &CachesArgs, app: &ioscape_model::App) -> anyhow::Result<Document> {
+    let path = args.traces[0].display();
+    let Some(caches) = &app.caches else {
+        return Err(usage(format!(
+            "{path}: this model says nothing of caches; `ioscape trace model` of a trace makes one \
+             that does"
+        )));
+    };
+    let is_kept = args.policy != TypedPolicy::Fifo
+        && args.start == TypedStart::Cold
+        && args.counters.is_none();
+    if !is_kept {
+        return Err(usage(format!(
+            "{path}: a model holds the page cache and LRU from a cold start: for anything else name \
+             the trace"
+        )));
     }
+    Ok(document::of_model(caches, args.policy.meant(), &args.memory))
 }
 
 fn warnings(info: &TraceInfo, mapped: f64, start: TypedStart) -> Vec<String> {

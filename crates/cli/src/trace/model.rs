@@ -29,7 +29,7 @@ pub(crate) fn model(args: &ModelArgs) -> anyhow::Result<Exit> {
     }
     let mut mixed: Option<App> = None;
     for path in &args.traces {
-        let app = source::describe(path)?;
+        let app = source::describe_with_caches(path)?;
         mixed = Some(match mixed {
             Some(before) => character::mix(&before, &app),
             None => app,

@@ -6,8 +6,12 @@ use clap::Args;
 
 use super::source;
 use crate::exit::Exit;
-use crate::output::{answer, is_colourful};
+use crate::out_file::{self, Existing};
+use crate::output::{answer, is_colourful, say};
 use crate::page_file::WIDTH;
+
+/// The flag that names the page.
+const REPORT: &str = "--report";
 
 /// What can be typed.
 #[derive(Debug, Args)]
@@ -15,6 +19,10 @@ pub(crate) struct ShowArgs {
     /// A trace, or a model
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
+    /// Write all of it as one page of HTML, with what caches of every size make of it; a file that
+    /// does not exist yet
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Print one JSON document on stdout and nothing else there
     #[arg(long)]
     json: bool,
@@ -22,7 +30,17 @@ pub(crate) struct ShowArgs {
 
 /// Describes and prints.
 pub(crate) fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
-    let app = source::describe(&args.trace)?;
+    let app = match &args.report {
+        Some(report) => {
+            out_file::check_new(report, REPORT)?;
+            let app = source::describe_with_caches(&args.trace)?;
+            let page = ioscape_report::application_html(&app);
+            out_file::write(report, page.as_bytes(), Existing::Kept, REPORT)?;
+            say(&format!("page  {}", report.display()));
+            app
+        }
+        None => source::describe(&args.trace)?,
+    };
     if args.json {
         answer(&serde_json::to_string_pretty(&app)?)?;
     } else {

@@ -2,9 +2,7 @@
 
 use std::fs::File;
 
-use ioscape_trace::{
-    Event, FileEntry, Flags, Names, Op, Sink, StoreWriter, StreamEntry, TraceInfo,
-};
+use ioscape_trace::{Event, FileEntry, Names, Op, Sink, StoreWriter, StreamEntry, TraceInfo};
 use serde_json::Value;
 
 use crate::workdir::Workdir;
@@ -26,21 +24,9 @@ fn log() -> Workdir {
         let places = [(Op::Write, number * RECORD_BYTES, RECORD_BYTES), (Op::Dsync, 0, 0)];
         for (op, offset, length) in places {
             let duration = if op == Op::Write { 9_000 } else { 900_000 + number % 7 * 50_000 };
-            let event = Event {
-                start_ns: now,
-                duration_ns: Some(duration),
-                op,
-                stream: 1,
-                handle: 1,
-                file: 1,
-                offset,
-                length,
-                asked: None,
-                error: 0,
-                flags: Flags::default(),
-                cpu_gap_ns: Some(2_000),
-                other: 0,
-            };
+            let place = Event { handle: 1, file: 1, offset, length, ..Event::new(now, op) };
+            let event =
+                Event { stream: 1, duration_ns: Some(duration), cpu_gap_ns: Some(2_000), ..place };
             trace.event(&event).unwrap();
             now += duration + 2_000;
         }

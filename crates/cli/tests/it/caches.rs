@@ -2,9 +2,7 @@
 
 use std::fs::File;
 
-use ioscape_trace::{
-    Event, FileEntry, FileKind, Flags, Layer, Names, Op, Sink, StoreWriter, TraceInfo,
-};
+use ioscape_trace::{Event, FileEntry, FileKind, Layer, Names, Op, Sink, StoreWriter, TraceInfo};
 
 use crate::workdir::Workdir;
 
@@ -25,21 +23,14 @@ fn a_loop(work: &Workdir, name: &str, layer: Layer) {
     };
     writer.file(entry).unwrap();
     for i in 0..PAGES * ROUNDS {
-        let event = Event {
-            start_ns: i * 1000,
-            duration_ns: Some(500),
-            op: Op::Read,
-            stream: 1,
+        let place = Event {
             handle: 1,
             file: 1,
             offset: i % PAGES * 4096,
             length: 4096,
-            asked: None,
-            error: 0,
-            flags: Flags::default(),
-            cpu_gap_ns: None,
-            other: 0,
+            ..Event::new(i * 1000, Op::Read)
         };
+        let event = Event { stream: 1, duration_ns: Some(500), ..place };
         writer.event(&event).unwrap();
     }
     writer.close(&info).unwrap();
@@ -71,4 +62,54 @@ fn requests_of_a_device_are_not_put_through_the_page_cache_once_more() {
     let refusal = work.refusal(&["trace", "caches", "blocks.trace"]);
     assert!(refusal.contains("--policy lru"), "{refusal}");
     work.json(&["trace", "caches", "blocks.trace", "--policy", "lru", "--json"]);
+}
+
+#[test]
+fn a_model_answers_as_its_trace_does() {
+    let work = Workdir::new();
+    a_loop(&work, "loop.trace", Layer::Syscall);
+    work.stdout(&["trace", "model", "loop.trace", "-o", "app.json"]);
+    let ask = |of: &str| work.json(&["trace", "caches", of, "--memory", "4MiB,16MiB", "--json"]);
+    let (trace, model) = (ask("loop.trace"), ask("app.json"));
+    for key in ["pages", "pages_touched_by_reads", "gain_90_bytes"] {
+        assert_eq!(trace[key], model[key], "{key}");
+    }
+    let points = |of: &serde_json::Value| of["curve"].as_array().unwrap().clone();
+    assert_eq!(points(&trace).len(), points(&model).len());
+    for (exact, known) in points(&trace).iter().zip(points(&model)) {
+        let ratio = |point: &serde_json::Value| point["miss_ratio"].as_f64().unwrap();
+        assert!((ratio(exact) - ratio(&known)).abs() < 0.01, "{exact} {known}");
+    }
+    let read = |of: &serde_json::Value| of["simulated"][1]["pages_read"].clone();
+    assert_eq!(read(&trace), read(&model));
+    let refusal = work.refusal(&["trace", "caches", "app.json", "--policy", "fifo"]);
+    assert!(refusal.contains("name the trace"), "{refusal}");
+}
+
+#[test]
+fn two_programs_that_share_a_cache_need_room_for_both() {
+    let work = Workdir::new();
+    a_loop(&work, "a.trace", Layer::Syscall);
+    a_loop(&work, "b.trace", Layer::Syscall);
+    let command = ["trace", "caches", "a.trace", "b.trace", "--memory", "10MiB,20MiB", "--json"];
+    let json = work.json(&command);
+    assert_eq!(json["pages"], 2 * PAGES);
+    let read = |size: usize, trace: usize| {
+        json["simulated"][size]["by_trace"][trace]["pages_read"].as_u64().unwrap()
+    };
+    // Each alone has room enough in the smaller one.
+    assert!(read(0, 0) > 2 * PAGES && read(0, 1) > 2 * PAGES, "{json}");
+    assert_eq!((read(1, 0), read(1, 1)), (PAGES, PAGES));
+}
+
+#[test]
+fn the_page_of_a_trace_draws_its_curve_and_replaces_nothing() {
+    let work = Workdir::new();
+    a_loop(&work, "loop.trace", Layer::Syscall);
+    work.stdout(&["trace", "show", "loop.trace", "--report", "page.html"]);
+    let page = std::fs::read_to_string(work.path("page.html")).unwrap();
+    assert!(page.contains("data-chart=\"misses\"") && page.contains("The five parameters"));
+    assert!(!page.contains("loop.trace"), "it names no file");
+    let refusal = work.refusal(&["trace", "show", "loop.trace", "--report", "page.html"]);
+    assert!(refusal.contains("page.html"), "{refusal}");
 }

@@ -51,7 +51,8 @@ pub(crate) fn word(number: usize, call: Call) -> u32 {
 pub(crate) fn enter(maps: &Maps, layout: &Layout) -> Vec<Instruction> {
     let mut routine = Routine::new(maps, layout);
     let end = routine.end;
-    routine.find_slot(end);
+    // The call first: an element of an array costs less than one of a hash table, and every thread
+    // of the machine comes by here.
     let asm = &mut routine.asm;
     asm.load(Width::Double, R8, R6, 8);
     asm.jump_if(R8, If::Greater, NUMBERS.cast_signed() - 1, end);
@@ -61,6 +62,8 @@ pub(crate) fn enter(maps: &Maps, layout: &Layout) -> Vec<Instruction> {
     asm.jump_if(R0, If::Equal, 0, end);
     asm.load(Width::Word, R9, R0, 0);
     asm.jump_if(R9, If::Equal, 0, end);
+    routine.find_slot(end);
+    let asm = &mut routine.asm;
     asm.store(Width::Word, R7, slot::NUMBER, R8);
     asm.load(Width::Double, R6, R6, 0);
     routine.read((R7, slot::REGISTERS), REGISTER_BYTES, (R6, REGISTERS.0));

@@ -7,12 +7,15 @@ mod curve;
 mod exact;
 mod reuse_time;
 mod sampled;
+mod simplify;
 mod slots;
 
 pub use curve::{Curve, Distances};
 pub use exact::ExactCurve;
 pub use reuse_time::{ReuseProfile, ReuseTimes, shared_miss_ratios};
+pub(super) use reuse_time::{bucket_of, start_of};
 pub use sampled::{Agreement, SampledCurve, sample_until_agreed};
+pub(super) use simplify::simplified;
 
 /// Whether pages were read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

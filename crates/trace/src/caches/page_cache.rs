@@ -61,11 +61,30 @@ pub struct Settings {
     pub large_folios: bool,
     /// Dirty pages above which they are written back.
     pub dirty_pages_background: u64,
-    /// Time after which reclaim and refaults see how long the lists have become, nanoseconds; 0: at once,
-    /// as where somebody reads the group's `memory.stat` all the time. Where nobody does, the kernel
-    /// counts every 2 s (mm/memcontrol.c, `FLUSH_TIME`, `mem_cgroup_flush_stats_ratelimited`); but a
-    /// trace's times are those of its recording, not of a run with less memory.
+    /// Time after which reclaim and refaults see how long the lists have become, nanoseconds; 0: at once.
     pub counters_ns: u64,
+}
+
+/// The kernel counts a group's lists so often where nobody asks for them (mm/memcontrol.c,
+/// `FLUSH_TIME`, `flush_memcg_stats_dwork`); `mem_cgroup_flush_stats_ratelimited`, which reclaim and
+/// refaults call, does so only when that one is late.
+const COUNTERS_NS_MAX: f64 = 2e9;
+
+/// A trace is taken for a run in which the lists are counted so many times.
+const COUNTED: f64 = 200.0;
+
+/// How often the lists are counted in the time of a trace that lasted so long, nanoseconds.
+///
+/// `inactive_is_low` and `workingset_refault` decide by counts (`lruvec_page_state`) that are as old as
+/// the last flush, and old counts cost memory: a log with reads of its recent past, run for half a
+/// second under 40 MiB, read 28 MiB where somebody read the group's `memory.stat` every 5 ms (each
+/// reader flushes) and 41 to 116 MiB where nobody did. Which of these a run gets depends on who
+/// watches it and on its phase to the kernel's clock, both unknown; and a short trace is asked about
+/// for the sake of longer runs. So counts are 2 s old where that is little of the trace, and a
+/// two-hundredth of it elsewhere, as if it were watched.
+#[must_use]
+pub fn counters_ns(elapsed_s: f64) -> u64 {
+    (elapsed_s.max(0.0) * 1e9 / COUNTED).min(COUNTERS_NS_MAX) as u64
 }
 
 impl Settings {
@@ -183,6 +202,12 @@ impl PageCache {
             written_back: self.memory.written_back(),
             ..self.totals
         }
+    }
+
+    /// Pages read from storage so far.
+    #[must_use]
+    pub const fn pages_read(&self) -> u64 {
+        self.totals.read
     }
 
     /// Whether a page is in memory.

@@ -39,6 +39,8 @@ pub fn mix(a: &App, b: &App) -> App {
             (b.unexplained_fraction, bytes(b)),
         ),
         phases: Vec::new(),
+        // Whose pages leave first depends on both: to be asked of the traces.
+        caches: None,
         whole,
         warnings,
     }

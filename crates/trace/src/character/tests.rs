@@ -39,21 +39,7 @@ struct Process<'a> {
 }
 
 fn event(op: Op, stream: u32, start_ns: u64, duration_ns: u64) -> Event {
-    Event {
-        start_ns,
-        duration_ns: Some(duration_ns),
-        op,
-        stream,
-        handle: 0,
-        file: 0,
-        offset: 0,
-        length: 0,
-        asked: None,
-        error: 0,
-        flags: Flags::default(),
-        cpu_gap_ns: None,
-        other: 0,
-    }
+    Event { duration_ns: Some(duration_ns), stream, ..Event::new(start_ns, op) }
 }
 
 fn draw_size(work: &Workload, random: &mut Xoshiro256PlusPlus) -> u64 {

@@ -6,24 +6,11 @@ use bytes::Bytes;
 use ioscape_model::app::{App, Five, SizeCount, SyncKind};
 
 use super::*;
-use crate::{Event, FileEntry, FileKind, Flags, Names, Op, Sink, Store, StoreWriter, TraceInfo};
+use crate::{Event, FileEntry, FileKind, Names, Op, Sink, Store, StoreWriter, TraceInfo};
 
 fn event(op: Op, start_ns: u64, offset: u64, length: u64) -> Event {
-    Event {
-        start_ns,
-        duration_ns: Some(10),
-        op,
-        stream: 1,
-        handle: 1,
-        file: 1,
-        offset,
-        length,
-        asked: None,
-        error: 0,
-        flags: Flags::default(),
-        cpu_gap_ns: None,
-        other: 0,
-    }
+    let place = Event { stream: 1, handle: 1, file: 1, ..Event::new(start_ns, op) };
+    Event { duration_ns: Some(10), offset, length, ..place }
 }
 
 fn store(events: &[Event]) -> Store<Bytes> {

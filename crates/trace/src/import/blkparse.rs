@@ -6,7 +6,7 @@ use super::ledger::Ledger;
 use super::lines::Lines;
 use super::pairing;
 use super::scan::{self, Words};
-use super::source::{Item, Row, Source, Step, event};
+use super::source::{Item, Row, Source, Step};
 use crate::event::{Event, Op};
 
 const S: u64 = 1_000_000_000;
@@ -71,7 +71,7 @@ fn step(line: &[u8], ledger: &mut Ledger) -> Option<Row<Item>> {
         Step::Completed => 0,
         _ => ledger.streams.numbered(pid, start_ns),
     };
-    let place = Event { stream, file, offset, length, ..event(start_ns, op) };
+    let place = Event { stream, file, offset, length, ..Event::new(start_ns, op) };
     let error = if step == Step::Completed { error(words.rest()) } else { 0 };
     Some(Row::Is(Item { event: Event { flags, error, other: preflush, ..place }, step }))
 }

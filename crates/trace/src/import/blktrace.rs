@@ -7,7 +7,7 @@ use super::ledger::Ledger;
 use super::lines::Lines;
 use super::pairing::PREFLUSH;
 use super::records::{Endian, Fields};
-use super::source::{Item, Source, Step, event};
+use super::source::{Item, Source, Step};
 use crate::event::{Event, Flags, Op};
 
 /// The upper three bytes of a record's first number; the lowest is the version.
@@ -157,7 +157,7 @@ fn item(fields: Fields<'_>, ledger: &mut Ledger) -> Option<Item> {
         error,
         flags: if is_sync { Flags::SYNC } else { Flags::default() },
         other: if is(category::FLUSH) && op == Op::Write { PREFLUSH } else { 0 },
-        ..event(start_ns, op)
+        ..Event::new(start_ns, op)
     };
     Some(Item { event, step })
 }

@@ -8,7 +8,7 @@ use std::io;
 use super::ledger::Ledger;
 use super::lines::Lines;
 use super::scan;
-use super::source::{Item, Row, Source, event};
+use super::source::{Item, Row, Source};
 use crate::event::{Event, FileKind, Layer, Op};
 
 use columns::{BlankOp, Meaning, Separator};
@@ -82,7 +82,7 @@ impl Reader<'_> {
         kind: FileKind,
         ledger: &mut Ledger,
     ) -> Option<Row<Event>> {
-        let mut this = event(next_ns, Op::Read);
+        let mut this = Event::new(next_ns, Op::Read);
         let mut stream = None;
         let mut is_blank = false;
         self.volume.clear();

@@ -5,7 +5,7 @@ use std::io;
 use super::ledger::Ledger;
 use super::lines::Lines;
 use super::scan::{self, Words};
-use super::source::{Item, Row, Source, event};
+use super::source::{Item, Row, Source};
 use crate::event::{Event, Op};
 
 const S: u64 = 1_000_000_000;
@@ -109,5 +109,5 @@ fn segment(line: &[u8], ledger: &mut Ledger) -> Option<Row<Event>> {
     offset.checked_add(length)?;
     let stream = ledger.streams.numbered(rank.cast_unsigned(), start_ns);
     let duration_ns = Some(end_ns.saturating_sub(start_ns));
-    Some(Row::Is(Event { duration_ns, stream, offset, length, ..event(start_ns, op) }))
+    Some(Row::Is(Event { duration_ns, stream, offset, length, ..Event::new(start_ns, op) }))
 }

@@ -5,7 +5,7 @@ use std::io;
 use super::ledger::Ledger;
 use super::lines::Lines;
 use super::scan::{self, Words};
-use super::source::{Item, Row, Source, event};
+use super::source::{Item, Row, Source};
 use crate::event::{Event, Flags, Op};
 
 /// A job's log.
@@ -122,7 +122,7 @@ impl State<'_> {
             b"sync_file_range" => Op::Rsync,
             _ => return None,
         };
-        let mut this = event(*self.clock_ns, op);
+        let mut this = Event::new(*self.clock_ns, op);
         if matches!(op, Op::Read | Op::Write | Op::Discard) {
             this.offset = scan::decimal(words.next()?)?;
             this.length = scan::decimal(words.next()?)?;

@@ -6,7 +6,7 @@ use std::io;
 use super::ledger::Ledger;
 use super::lines::Lines;
 use super::records::Fields;
-use super::source::{Item, Source, event};
+use super::source::{Item, Source};
 use crate::event::{Event, Op};
 
 const RECORD_BYTES: usize = 24;
@@ -40,7 +40,7 @@ impl Source for Oracle<'_> {
             let item = found.map(|fields| Event {
                 length: u64::from(fields.u32(12)),
                 other: fields.u64(4),
-                ..event(u64::from(fields.u32(0)) * S, Op::Get)
+                ..Event::new(u64::from(fields.u32(0)) * S, Op::Get)
             });
             if item.is_none() {
                 ledger.tally.bad(&self.name, number, record);

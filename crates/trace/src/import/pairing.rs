@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::ledger::Ledger;
-use super::source::{Item, Step, event};
+use super::source::{Item, Step};
 use crate::event::{Event, Flags, Op};
 
 /// Items that are looked at before it is decided which step counts.
@@ -92,7 +92,7 @@ impl Pairing {
                 give(Event {
                     file: this.file,
                     stream: this.stream,
-                    ..event(this.start_ns, Op::Flush)
+                    ..Event::new(this.start_ns, Op::Flush)
                 });
             }
             give(Event { other: 0, ..this });
@@ -169,7 +169,7 @@ mod tests {
         let (mut pairing, mut ledger) = (Pairing::default(), Ledger::default());
         let mut events = vec![];
         for &(step, start_ns, offset) in items {
-            let event = Event { offset, file: 1, ..event(start_ns, Op::Read) };
+            let event = Event { offset, file: 1, ..Event::new(start_ns, Op::Read) };
             pairing.push(Item { event, step }, &mut ledger, &mut |event| events.push(event));
         }
         pairing.finish(&mut ledger, &mut |event| events.push(event));

@@ -8,7 +8,7 @@ use super::ledger::Ledger;
 use super::lines::Lines;
 use super::pairing;
 use super::scan::{self, Words};
-use super::source::{Item, Row, Source, Step, event};
+use super::source::{Item, Row, Source, Step};
 use crate::event::{Event, Op};
 use calls::Calls;
 
@@ -145,7 +145,7 @@ fn block(head: &Head<'_>, ledger: &mut Ledger) -> Option<Row<Item>> {
         Step::Completed => 0,
         _ => ledger.streams.numbered(u64::from(head.tid), head.time_ns),
     };
-    let place = Event { stream, file, offset, length, ..event(head.time_ns, op) };
+    let place = Event { stream, file, offset, length, ..Event::new(head.time_ns, op) };
     Some(Row::Is(Item { event: Event { flags, error, other: preflush, ..place }, step }))
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 
 use super::ledger::Ledger;
-use crate::event::{Event, Flags, Op};
+use crate::event::Event;
 
 /// An event, or one of the steps of a block request that make up an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,25 +44,6 @@ pub(crate) enum Row<T> {
 pub(crate) trait Source {
     /// The next item; `None` at the end.
     fn next(&mut self, ledger: &mut Ledger) -> io::Result<Option<Item>>;
-}
-
-/// An event of which only time and operation are known yet.
-pub(crate) fn event(start_ns: u64, op: Op) -> Event {
-    Event {
-        start_ns,
-        duration_ns: None,
-        op,
-        stream: 0,
-        handle: 0,
-        file: 0,
-        offset: 0,
-        length: 0,
-        asked: None,
-        error: 0,
-        flags: Flags::default(),
-        cpu_gap_ns: None,
-        other: 0,
-    }
 }
 
 /// Events of a buffer of such size are put in order: per-processor files, calls that took long.
@@ -133,6 +114,7 @@ impl Source for Merge<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Op;
 
     struct Given(VecDeque<Event>);
 
@@ -143,7 +125,7 @@ mod tests {
     }
 
     fn at(times: &[u64]) -> Box<dyn Source> {
-        Box::new(Given(times.iter().map(|&time| event(time, Op::Read)).collect()))
+        Box::new(Given(times.iter().map(|&time| Event::new(time, Op::Read)).collect()))
     }
 
     #[test]
@@ -160,7 +142,7 @@ mod tests {
     #[test]
     fn what_lies_near_is_put_in_order_and_equal_times_stay_as_they_are() {
         let mut order = Order::default();
-        let numbered = |time, file| Event { file, ..event(time, Op::Read) };
+        let numbered = |time, file| Event { file, ..Event::new(time, Op::Read) };
         for (time, file) in [(5, 0), (1, 1), (5, 2), (3, 3), (1, 4)] {
             assert_eq!(order.push(numbered(time, file)), None);
         }
@@ -171,7 +153,7 @@ mod tests {
     #[test]
     fn the_buffer_is_bounded() {
         let mut order = Order::default();
-        let given = (0..HELD as u64 + 10).filter_map(|time| order.push(event(time, Op::Read)));
+        let given = (0..HELD as u64 + 10).filter_map(|time| order.push(Event::new(time, Op::Read)));
         assert_eq!(
             given.map(|event| event.start_ns).collect::<Vec<_>>(),
             (0..10).collect::<Vec<_>>()

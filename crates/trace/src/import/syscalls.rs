@@ -10,7 +10,7 @@ mod transfers;
 use std::collections::VecDeque;
 
 use super::ledger::Ledger;
-use super::source::{Row, event};
+use super::source::Row;
 use crate::event::{Event, FileKind, Flags, Op};
 use arguments::{Arguments, CURRENT_DIRECTORY, Descriptor};
 use processes::{Kind, Processes, Thread};
@@ -88,7 +88,7 @@ impl Kernel {
     /// A thread ended.
     pub(crate) fn exit(&mut self, tid: u32, end_ns: u64, code: u64, ledger: &mut Ledger) {
         let thread = self.processes.thread(tid, end_ns, ledger);
-        let this = Event { stream: thread.stream, other: code, ..event(end_ns, Op::Exit) };
+        let this = Event { stream: thread.stream, other: code, ..Event::new(end_ns, Op::Exit) };
         self.events.push_back(this);
         self.processes.end(tid, end_ns, ledger);
     }
@@ -100,7 +100,7 @@ impl Kernel {
             stream: thread.stream,
             duration_ns: call.duration_ns,
             error: call.result.error(),
-            ..event(call.start_ns, Op::Wait)
+            ..Event::new(call.start_ns, Op::Wait)
         };
         let mut at = At { kernel: self, ledger, thread, call };
         let this = match call.sys {

@@ -10,7 +10,7 @@ use std::io;
 use super::ledger::Ledger;
 use super::lines::Lines;
 use super::records::Fields;
-use super::source::{Item, Row, Source, event};
+use super::source::{Item, Row, Source};
 use crate::event::{Event, FileKind, Op};
 
 const BLOCK_BYTES: u64 = 512;
@@ -108,7 +108,7 @@ fn command(version: Version, fields: Fields<'_>) -> Option<Row<Event>> {
     let offset = block.checked_mul(BLOCK_BYTES)?;
     let length = u64::from(length);
     offset.checked_add(length)?;
-    Some(Row::Is(Event { duration_ns, offset, length, ..event(start_ns, op) }))
+    Some(Row::Is(Event { duration_ns, offset, length, ..Event::new(start_ns, op) }))
 }
 
 /// Operation codes of SCSI block commands (SBC-4, table of commands).

@@ -121,6 +121,12 @@ impl<R: ChunkReader + 'static> Store<R> {
         Ok(())
     }
 
+    /// Events one after another, in the order of [`Store::for_each_event`]: for those who read several
+    /// traces in step.
+    pub fn events(&self) -> Events<'_, R> {
+        Events { store: self, groups: 0, rows: None, batch: Vec::new().into_iter() }
+    }
+
     /// Pours it all into a sink: the tables, the events, the end.
     ///
     /// # Errors
@@ -131,6 +137,39 @@ impl<R: ChunkReader + 'static> Store<R> {
         streams.into_iter().try_for_each(|stream| sink.stream(stream))?;
         self.for_each_event(|event| sink.event(event))?;
         Ok(sink.finish(&self.info)?)
+    }
+}
+
+/// Events of a trace, read as they are asked for.
+pub struct Events<'a, R: ChunkReader> {
+    store: &'a Store<R>,
+    /// Row groups that were begun.
+    groups: usize,
+    rows: Option<EventRows>,
+    batch: std::vec::IntoIter<Event>,
+}
+
+impl<R: ChunkReader + 'static> Events<'_, R> {
+    /// The next event; `None` after the last.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(&mut self) -> Result<Option<Event>, StoreError> {
+        loop {
+            if let Some(event) = self.batch.next() {
+                return Ok(Some(event));
+            }
+            if let Some(rows) = &mut self.rows {
+                match rows.read()? {
+                    Some(events) => self.batch = events.to_vec().into_iter(),
+                    None => self.rows = None,
+                }
+                continue;
+            }
+            let Some(group) = self.store.events.get(self.groups) else { return Ok(None) };
+            self.groups += 1;
+            self.rows = Some(EventRows::open(&self.store.reader, group)?);
+        }
     }
 }
 

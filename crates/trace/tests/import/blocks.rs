@@ -1,9 +1,9 @@
 //! Block and object traces: steps of requests, binary records.
 
 use ioscape_trace::import::{Error, Format};
-use ioscape_trace::{FileKind, Flags, Layer, Op};
+use ioscape_trace::{Collected, FileKind, Flags, Layer, Op};
 
-use crate::collected::{Collected, clean, fixture, read};
+use crate::collected::{clean, fixture, read};
 
 /// `(µs, operation, offset, length, duration µs, errno)`.
 fn rows(trace: &Collected) -> Vec<(u64, Op, u64, u64, Option<u64>, i16)> {

@@ -1,56 +1,15 @@
-//! A sink that keeps everything, and short ways to it.
-
-use std::collections::BTreeMap;
-use std::io;
+//! Short ways to read a fixture.
 
 use ioscape_trace::import::{Error, Format, Input, Summary, import};
-use ioscape_trace::{Event, FileEntry, Op, Sink, StreamEntry, TraceInfo};
+use ioscape_trace::{Collected, Event, Op};
 
-#[derive(Default)]
-pub(crate) struct Collected {
-    pub(crate) events: Vec<Event>,
-    pub(crate) files: BTreeMap<u32, FileEntry>,
-    pub(crate) streams: BTreeMap<u32, StreamEntry>,
-    pub(crate) info: Option<TraceInfo>,
-}
-
-impl Sink for Collected {
-    fn event(&mut self, event: &Event) -> io::Result<()> {
-        assert!(self.info.is_none(), "an event after the end");
-        self.events.push(*event);
-        Ok(())
-    }
-
-    fn file(&mut self, file: FileEntry) -> io::Result<()> {
-        self.files.insert(file.id, file);
-        Ok(())
-    }
-
-    fn stream(&mut self, stream: StreamEntry) -> io::Result<()> {
-        self.streams.insert(stream.id, stream);
-        Ok(())
-    }
-
-    fn finish(&mut self, info: &TraceInfo) -> io::Result<()> {
-        assert!(self.info.is_none(), "it ends once");
-        self.info = Some(info.clone());
-        Ok(())
-    }
-}
-
-impl Collected {
-    pub(crate) fn path(&self, file: u32) -> &str {
-        self.files.get(&file).and_then(|file| file.path.as_deref()).unwrap_or("")
-    }
-
-    /// `(start µs, operation, path, offset, length)` of each event.
-    pub(crate) fn rows(&self) -> Vec<(u64, Op, &str, u64, u64)> {
-        let row = |event: &Event| {
-            let place = (event.offset, event.length);
-            (event.start_ns / 1000, event.op, self.path(event.file), place.0, place.1)
-        };
-        self.events.iter().map(row).collect()
-    }
+/// `(start µs, operation, path, offset, length)` of each event.
+pub(crate) fn rows(collected: &Collected) -> Vec<(u64, Op, &str, u64, u64)> {
+    let row = |event: &Event| {
+        let place = (event.offset, event.length);
+        (event.start_ns / 1000, event.op, collected.path(event.file), place.0, place.1)
+    };
+    collected.events.iter().map(row).collect()
 }
 
 pub(crate) fn fixture(name: &str) -> Vec<u8> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ioscape_trace::import::{Columns, Error, Format, Preset};
 use ioscape_trace::{Event, FileKind, Flags, Layer, Op};
 
-use crate::collected::{clean, fixture, read};
+use crate::collected::{clean, fixture, read, rows};
 
 fn brief(event: &Event) -> (u64, Op, u64, u64, Option<u64>) {
     (event.start_ns, event.op, event.offset, event.length, event.duration_ns)
@@ -151,7 +151,7 @@ fn iolog_two_tells_time_by_waits() {
         (1500, Op::Dsync, path, 0, 0),
         (1500, Op::Close, path, 0, 0),
     ];
-    assert_eq!(trace.rows(), expected);
+    assert_eq!(rows(&trace), expected);
     assert!(trace.events.iter().all(|event| event.handle == trace.events[0].handle));
     assert_eq!(trace.events[1].flags, Flags::default());
 }
@@ -159,7 +159,7 @@ fn iolog_two_tells_time_by_waits() {
 #[test]
 fn iolog_three_has_time_in_each_line() {
     let trace = clean(&Format::Iolog, "iolog3.txt");
-    let ops: Vec<_> = trace.rows().iter().map(|row| (row.0, row.1, row.3, row.4)).collect();
+    let ops: Vec<_> = rows(&trace).iter().map(|row| (row.0, row.1, row.3, row.4)).collect();
     assert_eq!(ops[0], (0, Op::Open, 0, 0));
     assert_eq!(ops[2], (16, Op::Discard, 16384, 16384));
     assert_eq!(ops[5], (10_000_805, Op::Close, 0, 0));

@@ -3,7 +3,7 @@
 use ioscape_trace::Op;
 use ioscape_trace::import::Format;
 
-use crate::collected::{clean, fixture, read};
+use crate::collected::{clean, fixture, read, rows};
 
 #[test]
 fn counters_of_darshan_become_calls_that_add_up() {
@@ -35,7 +35,7 @@ fn dxt_is_put_in_order_and_counts_posix_only() {
         (3_843_600, Op::Write, first, 1 << 20, 1 << 20),
         (8_000_000, Op::Read, first, 0, 4096),
     ];
-    assert_eq!(trace.rows(), expected);
+    assert_eq!(rows(&trace), expected);
     assert_eq!((summary.malformed, summary.passed_over), (0, 1));
     assert_eq!(trace.events[0].duration_ns, Some(500_000_000));
     assert_eq!(trace.streams.len(), 2);

@@ -3,7 +3,7 @@
 use ioscape_trace::import::Format;
 use ioscape_trace::{FileKind, Flags, Layer, Op};
 
-use crate::collected::clean;
+use crate::collected::{clean, rows};
 
 const LOG: &str = "/home/a/log.txt";
 const DB: &str = "/home/a/odd > name, (1).db";
@@ -29,7 +29,7 @@ fn strace_gives_offsets_through_append_dup_fork_and_seek() {
         (3900, Op::Exit, "", 0, 0),
         (4100, Op::Exit, "", 0, 0),
     ];
-    assert_eq!(trace.rows(), expected);
+    assert_eq!(rows(&trace), expected);
     let event = |at: usize| trace.events[at];
     assert!(event(2).flags.has(Flags::APPEND) && event(2).flags.has(Flags::IMPLICIT_OFFSET));
     assert_eq!((event(4).duration_ns, event(5).asked), (Some(150_000), Some(8192)));
@@ -51,7 +51,7 @@ fn strace_of_a_real_program_gives_each_offset() {
     let (log, data, moved) =
         ("/tmp/app/run/wal.log", "/tmp/app/run/data.bin", "/tmp/app/run/moved.bin");
     let odd = "/tmp/app/run/thread \"odd>\" name.txt";
-    let rows = trace.rows();
+    let rows = rows(&trace);
     let of = |wanted: Op| {
         rows.iter().filter(move |row| row.1 == wanted).map(|row| (row.2, row.3, row.4))
     };
@@ -92,7 +92,7 @@ fn strace_of_a_real_program_gives_each_offset() {
 fn perf_script_of_a_real_program_gives_offsets_without_names() {
     for name in ["perf-syscalls.txt", "perf-raw.txt"] {
         let trace = clean(&Format::PerfSyscalls, name);
-        let rows = trace.rows();
+        let rows = rows(&trace);
         let created = rows.iter().position(|row| row.1 == Op::Create).unwrap();
         let found: Vec<_> = rows[created..].iter().map(|row| (row.1, row.3, row.4)).collect();
         let expected = [

@@ -1,7 +1,7 @@
 //! Ways to go through two files, each the same every time, made for a process that does them and for a
 //! simulation that is shown them.
 
-use ioscape_trace::{Event, Flags, Op};
+use ioscape_trace::{Event, Op};
 
 pub(crate) const PAGE: u64 = 4096;
 /// Pages of the files.
@@ -129,22 +129,11 @@ fn append(draws: &mut Draws, count: u64) -> Vec<Step> {
     steps
 }
 
-/// The same as a recorder would have seen it, spread evenly over the time that it took.
+/// Events as a recorder would have seen them, spread evenly over the time that it took.
 pub(crate) fn events(steps: &[Step], is_random: bool, elapsed_ns: u64) -> Vec<Event> {
-    let event = |op, file: File, start_ns| Event {
-        start_ns,
-        duration_ns: None,
-        op,
-        stream: 1,
-        handle: file as u32,
-        file: file as u32,
-        offset: 0,
-        length: 0,
-        asked: None,
-        error: 0,
-        flags: Flags::default(),
-        cpu_gap_ns: None,
-        other: 0,
+    let event = |op, file: File, start_ns| {
+        let id = file as u32;
+        Event { stream: 1, handle: id, file: id, ..Event::new(start_ns, op) }
     };
     let mut events = Vec::new();
     for file in [File::A, File::B, File::Log] {

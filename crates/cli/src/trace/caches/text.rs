@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use ioscape_model::units::show_percent;
 use ioscape_trace::caches::PAGE_BYTES;
 
-use super::{Document, Point, Simulated, size};
+use ioscape_model::app::CachePart;
+
+use super::document::{Answer, Document, Point};
+use super::size;
 
 /// Lines of the picture.
 const LINES: usize = 16;
@@ -33,6 +36,11 @@ pub(super) fn text(document: &Document) -> String {
             "\n90 % of the gain is had with {gain} (LRU); the curve bends most at {knee}.\n"
         );
         table(&mut text, &document.simulated);
+        by_trace(&mut text, &document.simulated);
+        parts(&mut text, document);
+    }
+    if let Some(names) = &document.names {
+        said_of_names(&mut text, names);
     }
     for warning in &document.warnings {
         let _ = writeln!(text, "note: {warning}");
@@ -53,7 +61,7 @@ fn chart(text: &mut String, curve: &[Point]) {
     }
 }
 
-fn table(text: &mut String, simulated: &[Simulated]) {
+fn table(text: &mut String, simulated: &[Answer]) {
     let Some(first) = simulated.first() else { return };
     let _ = writeln!(text, "Simulated, policy {}:", first.policy);
     let _ = writeln!(
@@ -80,5 +88,62 @@ fn table(text: &mut String, simulated: &[Simulated]) {
     let _ = writeln!(
         text,
         "read and written: from and to storage; sequential, random: hits of such reads"
+    );
+}
+
+/// Reads from storage for each of several programs.
+fn by_trace(text: &mut String, simulated: &[Answer]) {
+    let Some(first) = simulated.iter().find(|one| !one.by_trace.is_empty()) else { return };
+    let _ = writeln!(text, "\nRead for each, by memory:");
+    for (number, share) in first.by_trace.iter().enumerate() {
+        let _ = writeln!(text, "  {}", share.trace);
+        for one in simulated {
+            let pages_read = one.by_trace.get(number).map_or(0, |share| share.pages_read);
+            let read = size(pages_read * PAGE_BYTES);
+            let _ = writeln!(text, "{:>10} {read:>12}", size(one.memory_bytes));
+        }
+    }
+}
+
+/// Sizes of memory at which parts are told.
+const PART_SIZES: usize = 4;
+/// Parts that are told.
+const PARTS_MAX: usize = 16;
+
+/// Misses of each part, at some of the sizes that were simulated.
+fn parts(text: &mut String, document: &Document) {
+    if document.parts.is_empty() {
+        return;
+    }
+    let all: Vec<u64> = document.simulated.iter().map(|one| one.memory_bytes).collect();
+    let step = all.len().div_ceil(PART_SIZES).max(1);
+    let sizes: Vec<u64> = all.into_iter().step_by(step).collect();
+    let _ = write!(text, "\n{:<24} {:>10}", "Misses of LRU with", "touched");
+    for bytes in &sizes {
+        let _ = write!(text, " {:>10}", size(*bytes));
+    }
+    text.push('\n');
+    for part in document.parts.iter().take(PARTS_MAX) {
+        let _ = write!(text, "  {:<22} {:>10}", part.part, size(part.touches * PAGE_BYTES));
+        for bytes in &sizes {
+            let misses = part.misses_with(bytes / PAGE_BYTES);
+            let ratio = misses / part.touches.max(1) as f64;
+            let _ = write!(text, " {:>10}", show_percent(ratio));
+        }
+        text.push('\n');
+    }
+}
+
+/// How many names are looked up, and how many a cache must hold.
+fn said_of_names(text: &mut String, names: &CachePart) {
+    let spared = names.touches - names.first_touches;
+    let wanted = names.first_touches as f64 + 0.1 * spared as f64;
+    let enough = names.misses.iter().find(|point| point.misses as f64 <= wanted);
+    let enough = enough.map_or(names.first_touches, |point| point.pages);
+    let _ = writeln!(
+        text,
+        "\nNames: {} distinct files and directories are looked up {} times; a cache of {enough} \
+         names has 90 % of the gain.",
+        names.first_touches, names.touches
     );
 }

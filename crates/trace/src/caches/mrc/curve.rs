@@ -1,6 +1,15 @@
 //! Stack distances counted, and the curve that they make.
 
-use super::Access;
+use ioscape_model::app::{CacheMisses, Caches};
+
+use super::{Access, simplified};
+
+/// A curve that is simplified stays this close to the exact one, as a miss ratio.
+const ERROR_MIN: f64 = 0.002;
+/// Points of a simplified curve: with more, the error is let grow.
+const POINTS_MAX: usize = 120;
+/// Sizes of the cache that are looked at to simplify a curve.
+const SIZES_MAX: u64 = 1 << 24;
 
 /// How often pages were touched at each stack distance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,12 +59,37 @@ pub struct Curve {
 /// Reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Side {
-    /// Hits in caches of 0, 1, 2, … pages.
-    hits: Vec<u64>,
+    hits: Hits,
     /// Touches that were looked at.
     seen: u64,
     /// All touches.
     touches: u64,
+}
+
+/// How many touches hit, by the size of the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Hits {
+    /// In caches of 0, 1, 2, … pages.
+    Each(Vec<u64>),
+    /// In caches of so many pages; straight in between.
+    At(Vec<(u64, u64)>),
+}
+
+impl Hits {
+    fn at(&self, size: usize) -> u64 {
+        match self {
+            Self::Each(hits) => hits[size.min(hits.len() - 1)],
+            Self::At(points) => {
+                let next = points.partition_point(|(at, _)| *at <= size as u64);
+                let Some((from, low)) = next.checked_sub(1).map(|before| points[before]) else {
+                    return 0;
+                };
+                let Some((to, high)) = points.get(next) else { return low };
+                let part = (size as u64 - from) as f64 / (to - from) as f64;
+                low + (high.saturating_sub(low) as f64 * part).round() as u64
+            }
+        }
+    }
 }
 
 /// Which part of the pages a curve was made from.
@@ -76,7 +110,8 @@ impl Side {
             *sum += count;
             Some(*sum)
         });
-        Self { hits: std::iter::once(0).chain(sums).collect(), seen: distances.touches(), touches }
+        let hits = Hits::Each(std::iter::once(0).chain(sums).collect());
+        Self { hits, seen: distances.touches(), touches }
     }
 
     fn misses(&self, cache_pages: u64, sampling: Sampling) -> u64 {
@@ -85,7 +120,7 @@ impl Side {
         } else {
             (cache_pages as f64 * sampling.rate).round() as usize
         };
-        let misses = self.seen - self.hits[size.min(self.hits.len() - 1)];
+        let misses = self.seen - self.hits.at(size);
         if sampling == EVERYTHING {
             return misses;
         }
@@ -119,6 +154,50 @@ impl Curve {
             writes: Side::new(writes.0, writes.1),
             pages,
             sampling,
+        }
+    }
+
+    /// From a model; the points need not be in order.
+    #[must_use]
+    pub fn from_model(caches: &Caches) -> Self {
+        let side = |touches: u64, misses: fn(&CacheMisses) -> u64| {
+            let hits = |point: &CacheMisses| (point.pages, touches.saturating_sub(misses(point)));
+            let mut points: Vec<_> = caches.curve.iter().map(hits).collect();
+            points.sort_unstable();
+            points.dedup_by_key(|(pages, _)| *pages);
+            Side { hits: Hits::At(points), seen: touches, touches }
+        };
+        Self {
+            reads: side(caches.reads, |point| point.reads),
+            writes: side(caches.writes, |point| point.writes),
+            pages: caches.pages,
+            sampling: EVERYTHING,
+        }
+    }
+
+    /// Few points that stand for the curve, and how far off it they are at most, as a miss ratio.
+    #[must_use]
+    pub fn simplify(&self) -> (Vec<CacheMisses>, f64) {
+        let touches = (self.reads.touches + self.writes.touches) as f64;
+        let step = (self.pages / SIZES_MAX).max(1);
+        let mut error = ERROR_MIN;
+        loop {
+            let sizes = (0..self.pages).step_by(step as usize).chain([self.pages]);
+            let points = sizes.map(|pages| {
+                (pages, [Access::Read, Access::Write].map(|a| self.misses(a, pages) as f64))
+            });
+            // Reads and writes may be off in one direction.
+            let corners = simplified(points, error / 2.0 * touches);
+            if corners.len() <= POINTS_MAX {
+                let whole = |misses: f64| misses.max(0.0).round() as u64;
+                let misses = |(pages, [reads, writes]): (u64, [f64; 2])| CacheMisses {
+                    pages,
+                    reads: whole(reads),
+                    writes: whole(writes),
+                };
+                return (corners.into_iter().map(misses).collect(), error);
+            }
+            error *= 1.5;
         }
     }
 
@@ -195,5 +274,56 @@ impl Curve {
         let mut sizes: Vec<_> = (0..count).map(at).collect();
         sizes.dedup();
         sizes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ExactCurve;
+    use super::*;
+
+    /// A loop, a skewed law over many pages and a scan, with writes among them.
+    fn mixed() -> Curve {
+        let mut curve = ExactCurve::new();
+        let mut state = 7_u64;
+        for at in 0..200_000_u64 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let uniform = (state >> 11) as f64 / (1_u64 << 53) as f64;
+            let access = if at % 5 == 0 { Access::Write } else { Access::Read };
+            curve.touch(access, 1, (40_000.0 * uniform.powi(3)) as u64, 1);
+            curve.touch(Access::Read, 2, at % 3000, 1);
+            if at % 50_000 == 0 {
+                curve.touch(Access::Read, 3, 0, 10_000);
+            }
+        }
+        curve.finish()
+    }
+
+    #[test]
+    fn a_model_of_few_points_gives_the_curve_within_a_hundredth_at_a_hundred_sizes() {
+        let exact = mixed();
+        let (points, error) = exact.simplify();
+        assert!(points.len() <= POINTS_MAX && error <= 0.01, "{} points, {error}", points.len());
+        let caches = Caches {
+            pages: exact.pages(),
+            reads: exact.touches(Access::Read),
+            writes: exact.touches(Access::Write),
+            curve: points,
+            ..Caches::default()
+        };
+        let model = Curve::from_model(&caches);
+        for pages in exact.sizes(100) {
+            let off = (model.miss_ratio(pages) - exact.miss_ratio(pages)).abs();
+            assert!(off <= error + 1e-5, "{off} at {pages} pages, {error} was promised");
+        }
+        let (known, truth) = (model.pages_for_gain(0.9), exact.pages_for_gain(0.9));
+        assert!((known as f64 / truth as f64 - 1.0).abs() < 0.1, "{known} {truth}");
+    }
+
+    #[test]
+    fn a_model_typed_by_hand_may_say_nothing() {
+        let curve = Curve::from_model(&Caches::default());
+        assert_eq!((curve.pages(), curve.knee(), curve.miss_ratio(5)), (0, 0, 0.0));
+        assert_eq!(curve.simplify().0.len(), 1);
     }
 }

@@ -58,16 +58,33 @@ impl ExactCurve {
 
     /// Touches pages of a file, first to last.
     pub fn touch(&mut self, access: Access, file: u32, first_page: u64, pages: u64) {
+        self.touch_seeing(access, (file, first_page, pages), |_, _| {});
+    }
+
+    /// Touches pages (file, first page, how many) and tells the distance of each, `None` for first
+    /// touches, with how many pages have it.
+    pub fn touch_seeing(
+        &mut self,
+        access: Access,
+        (file, first_page, pages): (u32, u64, u64),
+        mut see: impl FnMut(Option<u64>, u64),
+    ) {
         let mut done = 0;
         while done < pages {
             let piece = (pages - done).min(PIECE_PAGES);
-            self.touch_piece(access, file, first_page.saturating_add(done), piece);
+            let first_page = first_page.saturating_add(done);
+            self.touch_piece(access, (file, first_page, piece), &mut see);
             done += piece;
         }
     }
 
     #[inline]
-    fn touch_piece(&mut self, access: Access, file: u32, first_page: u64, pages: u64) {
+    fn touch_piece(
+        &mut self,
+        access: Access,
+        (file, first_page, pages): (u32, u64, u64),
+        see: &mut impl FnMut(Option<u64>, u64),
+    ) {
         if !self.slots.has_room(pages) {
             self.compact(pages);
         }
@@ -85,10 +102,13 @@ impl ExactCurve {
                 let length = length_of_piece(&run[at..]);
                 if slot == 0 {
                     distances.cold += length as u64;
+                    see(None, length as u64);
                 } else {
                     let last = slot as usize - 1 + length - 1;
                     let recent = self.slots.live_after(last) + done + at as u64;
-                    distances.add(recent + length as u64 - 1, length as u64);
+                    let distance = recent + length as u64 - 1;
+                    distances.add(distance, length as u64);
+                    see(Some(distance), length as u64);
                     self.slots.clear(slot as usize - 1, length);
                 }
                 let start = base + done as u32 + at as u32;

@@ -127,7 +127,8 @@ pub fn shared_miss_ratios(programs: &[(&ReuseProfile, f64)], cache_pages: u64) -
     survivals.iter().map(|(s, rate)| s.at(high * rate).0).collect()
 }
 
-fn bucket_of(time: u64) -> usize {
+/// The bucket of a time or distance.
+pub(in super::super) fn bucket_of(time: u64) -> usize {
     let octave = time.max(1).ilog2() as usize;
     if octave < PARTS.ilog2() as usize {
         return time as usize;
@@ -137,7 +138,7 @@ fn bucket_of(time: u64) -> usize {
 }
 
 /// The shortest time in a bucket.
-fn start_of(bucket: usize) -> f64 {
+pub(in super::super) fn start_of(bucket: usize) -> f64 {
     if bucket < 2 * PARTS {
         return bucket as f64;
     }

@@ -2,7 +2,7 @@
 
 use super::super::{PAGE_BYTES, pages_of};
 use super::PageCache;
-use super::reading::Touch;
+use super::reading::{PIPE_BYTES, Touch};
 use crate::event::{Event, Flags, Op};
 
 /// `POSIX_FADV_*` of <linux/fadvise.h>.
@@ -89,13 +89,23 @@ impl PageCache {
         }
     }
 
-    /// From file to file through a pipe inside the kernel (fs/splice.c, `splice_copy_file_range`). Where
-    /// in the other file is not recorded: taken for the same place, as when a whole file is copied.
+    /// From file to file through a pipe inside the kernel (fs/splice.c, `splice_copy_file_range`): as
+    /// much as the pipe holds is read, then written, and so on. Where in the other file is not
+    /// recorded: taken for the same place, as when a whole file is copied.
     fn copy(&mut self, event: &Event) {
-        self.read_event(event, Touch::Splice);
         let to = event.other as u32;
-        if to != 0 && !self.outside.contains(&to) {
-            self.write(to, event.offset, event.length);
+        if to == 0 || self.outside.contains(&to) {
+            self.read_event(event, Touch::Splice);
+            return;
+        }
+        let end = event.offset.saturating_add(event.length);
+        self.files.reach(event.file, end);
+        let mut at = event.offset;
+        while at < end {
+            let piece = (end - at).min(PIPE_BYTES);
+            self.read(event.file, key_of(event), (at, piece), Touch::Splice);
+            self.write(to, at, piece);
+            at += piece;
         }
     }
 

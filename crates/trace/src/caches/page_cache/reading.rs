@@ -23,7 +23,7 @@ pub(super) enum Touch {
 }
 
 /// Bytes that a pipe holds by default (fs/pipe.c, `PIPE_DEF_BUFFERS`: 16 pages).
-const PIPE_BYTES: u64 = 16 * PAGE_BYTES;
+pub(super) const PIPE_BYTES: u64 = 16 * PAGE_BYTES;
 
 impl PageCache {
     /// Reads bytes of a file; `key` names the open file that has the read-ahead state.

@@ -13,21 +13,8 @@ fn cache(policy: Policy, memory_pages: u64) -> PageCache {
 }
 
 fn event(op: Op, page: u64, pages: u64) -> Event {
-    Event {
-        start_ns: 0,
-        duration_ns: None,
-        op,
-        stream: 1,
-        handle: 1,
-        file: FILE,
-        offset: page * PAGE_BYTES,
-        length: pages * PAGE_BYTES,
-        asked: None,
-        error: 0,
-        flags: Flags::default(),
-        cpu_gap_ns: None,
-        other: 0,
-    }
+    let (offset, length) = (page * PAGE_BYTES, pages * PAGE_BYTES);
+    Event { stream: 1, handle: 1, file: FILE, offset, length, ..Event::new(0, op) }
 }
 
 fn advise(advice: u64) -> Event {

@@ -1,7 +1,6 @@
 //! Calls of which only sums are known, as events that add up to these sums: as many, with as many
 //! bytes, and with as many that begin where the one before ended.
 
-use super::super::source::event;
 use crate::event::{Event, Op};
 
 /// Calls of one kind on one file.
@@ -48,7 +47,7 @@ impl Series {
             offset: offset.min(u64::MAX - length),
             length,
             duration_ns: self.busy_ns.map(|busy_ns| busy_ns / self.calls.max(1)),
-            ..event(self.time_ns(index), self.op)
+            ..Event::new(self.time_ns(index), self.op)
         }
     }
 }

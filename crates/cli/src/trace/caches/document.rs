@@ -1,0 +1,180 @@
+//! The answer as data: what `--json` prints.
+
+use ioscape_model::app::{CachePart, Caches};
+use ioscape_trace::caches::mrc::{Access, Curve};
+use ioscape_trace::caches::page_cache::{Policy, Totals};
+use ioscape_trace::caches::{PAGE_BYTES, ladder, use_at};
+use serde::Serialize;
+
+use super::super::together::{Together, pages_of_memory};
+use super::work::{Looked, Simulated};
+
+/// Points of the curve in the answer.
+const CURVE_POINTS: usize = 100;
+
+/// The answer.
+#[derive(Debug, Serialize)]
+pub(super) struct Document {
+    /// Distinct pages of 4 KiB.
+    pub(super) pages: u64,
+    pub(super) curve: Vec<Point>,
+    /// How far the samples that the curve was made from are apart, relative to the misses, where it was.
+    pub(super) curve_relative_error: Option<f64>,
+    /// Where the curve bends most.
+    pub(super) knee_bytes: u64,
+    /// The least memory with nine tenths of the hits that any memory has.
+    pub(super) gain_90_bytes: u64,
+    pub(super) pages_touched_by_reads: u64,
+    pub(super) pages_touched_by_writes: u64,
+    /// Classes of files and phases in the one cache of all.
+    pub(super) parts: Vec<CachePart>,
+    /// Look-ups of files and directories by name.
+    pub(super) names: Option<CachePart>,
+    pub(super) simulated: Vec<Answer>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// A size of an LRU cache.
+#[derive(Debug, Serialize)]
+pub(super) struct Point {
+    pub(super) bytes: u64,
+    pub(super) miss_ratio: f64,
+    pub(super) read_misses: u64,
+    pub(super) write_misses: u64,
+}
+
+/// A size of memory. Pages are of 4 KiB.
+#[derive(Debug, Serialize)]
+pub(super) struct Answer {
+    pub(super) memory_bytes: u64,
+    pub(super) policy: &'static str,
+    pub(super) pages_inserted: u64,
+    pub(super) pages_read: u64,
+    pub(super) pages_read_mapped: u64,
+    pub(super) pages_written_back: u64,
+    pub(super) hit_fraction: f64,
+    pub(super) sequential_hits: u64,
+    pub(super) sequential_misses: u64,
+    pub(super) random_hits: u64,
+    pub(super) random_misses: u64,
+    pub(super) direct_read_bytes: u64,
+    pub(super) direct_written_bytes: u64,
+    /// Pages read for each of several traces.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) by_trace: Vec<TraceShare>,
+}
+
+/// A trace among several that share the cache.
+#[derive(Debug, Serialize)]
+pub(super) struct TraceShare {
+    pub(super) trace: String,
+    pub(super) pages_read: u64,
+}
+
+/// The findings of passes over traces; without warnings.
+pub(super) fn of_traces(traces: &Together, looked: &Looked, simulated: &[Simulated]) -> Document {
+    let share = |(trace, pages_read): (&std::path::Path, &u64)| TraceShare {
+        trace: trace.display().to_string(),
+        pages_read: *pages_read,
+    };
+    let simulated = simulated.iter().map(|one| {
+        let policy = one.cache.settings().policy;
+        let mut told = answer((one.memory_bytes, policy), &one.cache.totals());
+        if one.read_by_trace.len() > 1 {
+            told.by_trace = traces.paths().zip(&one.read_by_trace).map(share).collect();
+        }
+        told
+    });
+    Document {
+        curve_relative_error: looked.relative_error,
+        parts: looked.parts.clone(),
+        names: looked.names.clone(),
+        simulated: simulated.collect(),
+        ..of_curve(&looked.curve)
+    }
+}
+
+/// The answers that a model holds.
+pub(super) fn of_model(caches: &Caches, policy: Policy, memory: &[u64]) -> Document {
+    let curve = Curve::from_model(caches);
+    let memory = if memory.is_empty() {
+        ladder(&curve).into_iter().map(|pages| pages * PAGE_BYTES).collect()
+    } else {
+        memory.to_vec()
+    };
+    let at = |bytes: u64| {
+        let pages = pages_of_memory(bytes);
+        let totals = match policy {
+            Policy::PageCache => use_at(caches, pages)?,
+            _ => lru_at(&curve, pages),
+        };
+        Some(answer((bytes, policy), &totals))
+    };
+    let mut document = Document {
+        curve_relative_error: caches.sampling_error,
+        parts: caches.parts.clone(),
+        names: caches.names.clone(),
+        simulated: memory.into_iter().filter_map(at).collect(),
+        ..of_curve(&curve)
+    };
+    document.warnings.push(format!(
+        "from a model: miss ratios are within {:.3}; what the page cache does was simulated at {} \
+         sizes of memory and is taken to change evenly between them",
+        caches.curve_error,
+        caches.page_cache.len()
+    ));
+    document
+}
+
+/// An LRU cache as its curve tells it: a page that is read and missed is read from storage.
+fn lru_at(curve: &Curve, pages: u64) -> Totals {
+    let (reads, writes) = (curve.misses(Access::Read, pages), curve.misses(Access::Write, pages));
+    Totals {
+        inserted: reads + writes,
+        read: reads,
+        random_misses: reads,
+        random_hits: curve.touches(Access::Read) - reads,
+        ..Totals::default()
+    }
+}
+
+fn of_curve(curve: &Curve) -> Document {
+    let point = |pages: u64| Point {
+        bytes: pages * PAGE_BYTES,
+        miss_ratio: curve.miss_ratio(pages),
+        read_misses: curve.misses(Access::Read, pages),
+        write_misses: curve.misses(Access::Write, pages),
+    };
+    Document {
+        pages: curve.pages(),
+        curve: curve.sizes(CURVE_POINTS).into_iter().map(point).collect(),
+        curve_relative_error: None,
+        knee_bytes: curve.knee() * PAGE_BYTES,
+        gain_90_bytes: curve.pages_for_gain(0.9) * PAGE_BYTES,
+        pages_touched_by_reads: curve.touches(Access::Read),
+        pages_touched_by_writes: curve.touches(Access::Write),
+        parts: Vec::new(),
+        names: None,
+        simulated: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+fn answer((memory_bytes, policy): (u64, Policy), totals: &Totals) -> Answer {
+    Answer {
+        memory_bytes,
+        policy: policy.name(),
+        pages_inserted: totals.inserted,
+        pages_read: totals.read,
+        pages_read_mapped: totals.read_mapped,
+        pages_written_back: totals.written_back,
+        hit_fraction: totals.hit_fraction(),
+        sequential_hits: totals.sequential_hits,
+        sequential_misses: totals.sequential_misses,
+        random_hits: totals.random_hits,
+        random_misses: totals.random_misses,
+        direct_read_bytes: totals.direct_read_bytes,
+        direct_written_bytes: totals.direct_written_bytes,
+        by_trace: Vec::new(),
+    }
+}
