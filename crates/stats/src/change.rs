@@ -1,5 +1,11 @@
 //! Lasting steps in repeated measurements: whether the mean changed, when, and by how much.
 //!
+//! For tens of values of one quantity, of which each is a run of its own: every step comes with a
+//! p-value, an interval for its size and one for its place, and false alarms keep to a level. It
+//! stands behind `ioscape history`. For thousands of windows of one trace, cut into phases, there is
+//! [`changes`](crate::changes): exact and quick, over several quantities at once, but its
+//! penalty promises no error rate.
+//!
 //! The test is the largest |t| over all places at which the series can be cut in two (Hawkins 1977,
 //! "Testing a sequence of observations for a shift in location"), and beside it the largest over
 //! all stretches that differ from what is before and after them: a step that was taken back
@@ -42,11 +48,11 @@ pub struct Step {
     pub difference: Mean,
     /// Chance of a step like this, or a clearer one, somewhere in a series without any.
     pub p_value: f64,
-    /// Whether more than one value lies behind it.
+    /// True if more than one value lies behind it.
     pub is_confirmed: bool,
 }
 
-/// What is searched: values in the order of time, and the variance that each has by itself.
+/// Values in the order of time, and the variance that each has by itself.
 #[derive(Clone, Debug)]
 pub struct Series<'a> {
     values: &'a [f64],
@@ -125,7 +131,7 @@ impl<'a> Series<'a> {
         }))
     }
 
-    /// Whether a step is seen without the value that speaks loudest for it. One value at the end
+    /// True if a step is seen without the value that speaks loudest for it. One value at the end
     /// has nothing beside it yet.
     fn survives(&self, from: usize, to: usize) -> bool {
         let n = self.values.len();

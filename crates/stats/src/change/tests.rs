@@ -54,6 +54,27 @@ fn steps_of_five_percent_are_found_within_four_runs_in_nine_of_ten_series() {
 }
 
 #[test]
+#[ignore]
+fn tmp_batches() {
+    let mut law = NullLaw::default();
+    for batch in 0..10u64 {
+        let base = 1_000_000 * (batch + 1);
+        let (mut any, mut hits) = (0, 0);
+        for seed in 0..SERIES {
+            let at = 10 + (seed as usize * 7) % 21;
+            let factor = if seed % 2 == 0 { 0.95 } else { 1.05 };
+            let all = found(&noisy(base + seed, at, factor), &mut law);
+            any += usize::from(!all.is_empty());
+            hits += usize::from(all.iter().any(|step| step.at.abs_diff(at) <= 4));
+        }
+        let alarms = (0..SERIES)
+            .filter(|seed| !found(&noisy(base + 500_000 + *seed, RUNS, 1.0), &mut law).is_empty())
+            .count();
+        eprintln!("batch {batch}: any {any}, within 4 {hits}, alarms {alarms}");
+    }
+}
+
+#[test]
 fn a_halving_is_found_with_the_first_run_behind_it() {
     let mut law = NullLaw::default();
     for runs in [2, 5, 20] {
