@@ -62,7 +62,7 @@ get() {
             fail "curl or wget is needed"
         fi
         ;;
-    *) cp "$from/$1" "$work/$1" ;;
+    *) cp "${from#file://}/$1" "$work/$1" ;;
     esac || fail "cannot get $from/$1"
 }
 

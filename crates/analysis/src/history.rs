@@ -38,7 +38,7 @@ const TREND_RUNS_MIN: usize = 6;
 /// A run with what its record says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Which run.
+    /// The run.
     pub kept: KeptRun,
     /// Its figures.
     pub readings: Vec<Reading>,
@@ -105,7 +105,7 @@ fn tracks(runs: &[Run]) -> Vec<Track<'_>> {
     firsts.into_iter().filter_map(|first| track(runs, first)).collect()
 }
 
-/// Whether both belong to one line.
+/// True if both belong to one line.
 fn is_same(one: &Reading, other: &Reading) -> bool {
     (&one.name, &one.unit) == (&other.name, &other.unit)
 }
@@ -207,7 +207,7 @@ fn with_half_width(ln_value: f64, half_width: f64) -> Figure {
     }
 }
 
-/// What a difference of logarithms means.
+/// The judgement on a difference of logarithms.
 fn turn(better: Better, difference: f64) -> Turn {
     match better {
         Better::Higher if difference > 0.0 => Turn::Better,

@@ -21,7 +21,7 @@ use crate::output::{self, answer, raw, say};
 use crate::page_file::{Standing as PageStanding, WIDTH, refusal, standing};
 use store::{Store, plain_name};
 
-/// What can be typed.
+/// Arguments of `ioscape history`.
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
     #[command(subcommand)]

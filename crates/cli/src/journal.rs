@@ -110,8 +110,11 @@ impl Journal {
         self.chain = chain;
         match line {
             Line::Point(_) | Line::Trial(_) => self.worth = Worth::Kept,
-            // Some filesystems find out only now that there was no room.
-            Line::End(_) => self.file.sync_all()?,
+            // A map that is closed outlives a power cut and a device that fails: a filesystem may
+            // hold a new file back for half a minute. Nothing is measured meanwhile, and maps are
+            // rare; after each point it would cost a slow disk more than it measures. Some
+            // filesystems find out only here that there was no room.
+            Line::Map(_) | Line::End(_) => self.file.sync_all()?,
             _ => {}
         }
         Ok(())

@@ -2,8 +2,8 @@
 //! killed run left behind is told from anything a user could have made.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
+
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::error::{Error, Result};
 
@@ -15,16 +15,14 @@ const LENGTH_MAX: usize = 32;
 pub struct RunId(String);
 
 impl RunId {
-    /// A new one, by chance.
+    /// A new one, by chance. Asks the kernel and no file, for a container may have no `/dev`.
     ///
     /// # Errors
-    /// When the kernel's random numbers cannot be read.
+    /// When the kernel gives no random numbers.
     pub fn random() -> Result<Self> {
-        const SOURCE: &str = "/dev/urandom";
-        let mut bytes = [0; 8];
-        File::open(SOURCE)
-            .and_then(|mut source| source.read_exact(&mut bytes))
-            .map_err(|error| Error::path("read", SOURCE, error))?;
+        let mut bytes = [0_u8; 8];
+        getrandom(&mut bytes, GetRandomFlags::empty())
+            .map_err(|error| Error::path("read", "the kernel's random numbers", error))?;
         Ok(Self(format!("{:012x}", u64::from_ne_bytes(bytes) >> 16)))
     }
 

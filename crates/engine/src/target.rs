@@ -113,7 +113,11 @@ pub fn open_directory(path: impl AsRef<Path>) -> Result<Directory> {
     let descriptor =
         rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| refused(error.into()))?;
     let mount = mounts::mount_of(descriptor.as_fd()).ok_or_else(|| {
-        Error::Refused(format!("{}: cannot find out what filesystem this is", path.display()))
+        Error::Refused(format!(
+            "{}: cannot find out what filesystem this is: the kernel's list of mounts \
+             (/proc/self/mountinfo) does not say; mount /proc, or name a mounted directory",
+            path.display()
+        ))
     })?;
     let directory = Directory { descriptor, path, given: given.to_owned(), mount };
     directory.check()?;

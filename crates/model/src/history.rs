@@ -1,6 +1,6 @@
-//! What records kept over time say: how each line of a system went, what changed and when, how
-//! blocks differ, and how a new record stands against its baseline. Plain documents, as `--json`
-//! prints them.
+//! Records kept over time, as answers: how each line of a system went, its changes, how blocks
+//! differ, and how a new record stands against its baseline. Plain documents, as `--json` prints
+//! them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct Reading {
     pub name: String,
     /// `bytes/s`, `bytes`, `s`, …
     pub unit: String,
-    /// Which way is better.
+    /// The direction that is better.
     pub better: Better,
     /// The figure with its 95 % interval within that run.
     pub value: Interval,
@@ -37,7 +37,7 @@ pub struct KeptRun {
     pub version: String,
 }
 
-/// What a change means.
+/// The direction of a change, as a judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Turn {
@@ -67,7 +67,7 @@ pub struct Change {
     pub p_value: f64,
     /// False while one run alone shows it.
     pub is_confirmed: bool,
-    /// What it means.
+    /// Its direction, as a judgement.
     pub turn: Turn,
 }
 
@@ -78,7 +78,7 @@ pub struct HistoryLine {
     pub name: String,
     /// Its unit.
     pub unit: String,
-    /// Which way is better.
+    /// The direction that is better.
     pub better: Better,
     /// By run, with the 95 % interval within it; null where a run does not have it.
     pub values: Vec<Option<Interval>>,
@@ -89,8 +89,8 @@ pub struct HistoryLine {
     /// By what runs at one level differ: standard deviation, as a fraction.
     #[serde(serialize_with = "finite")]
     pub noise: f64,
-    /// What the figure is multiplied by from run to run since the last change, 95 %; null where
-    /// there are too few runs.
+    /// Factor from one run to the next since the last change, 95 %; null where there are too few
+    /// runs.
     pub trend_per_run: Option<Figure>,
     /// The smallest lasting step that would have been found in nine of ten cases, as a fraction;
     /// null where there are too few runs for any.
@@ -99,7 +99,7 @@ pub struct HistoryLine {
     pub changes: Vec<Change>,
 }
 
-/// What blocks say about a line: runs under one condition, then under another, and back.
+/// A line in two blocks: runs under one condition, then under another, and back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockContrast {
     /// The line.
@@ -112,16 +112,16 @@ pub struct BlockContrast {
     pub ratio: Figure,
     /// How often each was turned to, the baseline first: `A B A B` is 2 and 2.
     pub visits: (u64, u64),
-    /// Whether both were turned to more than once: else what the block does and what time does
+    /// True if both were turned to more than once; otherwise an effect of the block and one of time
     /// cannot be told apart.
     pub is_told_from_time: bool,
-    /// Whether the interval leaves 1 out.
+    /// True if the interval leaves 1 out.
     pub shown: bool,
-    /// Which of the two is better where it does.
+    /// Direction of the difference, as a judgement, where the interval leaves 1 out.
     pub turn: Option<Turn>,
 }
 
-/// What `history show --json` prints.
+/// The document of `history show --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct History {
     /// The label that the records are kept under.
@@ -135,7 +135,7 @@ pub struct History {
     pub blocks: Vec<BlockContrast>,
 }
 
-/// What a new record says about a line.
+/// A line of a new record against its baseline, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -158,7 +158,7 @@ pub struct CheckedLine {
     pub name: String,
     /// Its unit.
     pub unit: String,
-    /// Which way is better.
+    /// The direction that is better.
     pub better: Better,
     /// How many runs the baseline rests on: those since the last change.
     pub baseline_runs: u64,
@@ -170,11 +170,11 @@ pub struct CheckedLine {
     pub ratio: Option<Figure>,
     /// The smallest difference that would have been shown, as a fraction; null without a baseline.
     pub resolution: Option<f64>,
-    /// What that says.
+    /// The verdict.
     pub standing: Standing,
 }
 
-/// What `history check --json` prints.
+/// The document of `history check --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryCheck {
     /// The label that it was held against.

@@ -16,11 +16,11 @@ use crate::chart::Table;
 use crate::figures;
 use crate::suite::show;
 
-/// What the intervals of the table of lines are.
+/// Says of the table of lines what its intervals are.
 pub(crate) const LINES_NOTE: &str = "Level: mean of the runs since the last change, 95 % interval. \
     Noise: standard deviation of a run about its level. Would have been found: the smallest lasting \
     step in the middle of all runs that is found in nine of ten cases.";
-/// What the intervals of the table of blocks are.
+/// Says of the table of blocks what its intervals are.
 pub(crate) const BLOCKS_NOTE: &str = "95 % intervals, corrected for all lines and blocks; a turn to \
     a block counts once, however many runs it has. Changes are looked for in what is left when each \
     block's mean is taken out.";
@@ -38,7 +38,7 @@ pub(crate) fn extent(history: &History) -> String {
     format!("{runs} of {}{when}", history.label)
 }
 
-/// What changed, the latest first; or that nothing did, and what would have been seen.
+/// Changes, the latest first; or that there are none, and the smallest that would have been seen.
 pub(crate) fn sentences(history: &History) -> Vec<String> {
     let with_line =
         history.lines.iter().flat_map(|line| line.changes.iter().map(move |c| (line, c)));
@@ -73,7 +73,7 @@ fn changed(history: &History, line: &HistoryLine, change: &Change) -> String {
     )
 }
 
-/// What else is new with the run at which a line changed.
+/// Other things that are new with the run at which a line changed.
 fn versions(history: &History, change: &Change) -> String {
     let place = change.run as usize - 1;
     let (Some(run), Some(before)) =

@@ -1,5 +1,11 @@
 //! Lasting steps in repeated measurements: whether the mean changed, when, and by how much.
 //!
+//! For tens of values of one quantity, of which each is a run of its own: every step comes with a
+//! p-value, an interval for its size and one for its place, and false alarms keep to a level. It
+//! stands behind `ioscape history`. For thousands of windows of one trace, cut into phases, there is
+//! [`changes`](crate::changes): exact and quick, over several quantities at once, but its
+//! penalty promises no error rate.
+//!
 //! The test is the largest |t| over all places at which the series can be cut in two (Hawkins 1977,
 //! "Testing a sequence of observations for a shift in location"), and beside it the largest over
 //! all stretches that differ from what is before and after them: a step that was taken back
@@ -23,7 +29,12 @@ const BEFORE_MIN: usize = 2;
 /// Fewer values than this have no step.
 pub const VALUES_MIN: usize = 3;
 /// Share of the error rate for single steps; the rest is for steps that were taken back.
-const SINGLE_SHARE: f64 = 0.9;
+const SINGLE_SHARE: f64 = 0.95;
+/// A step that is found so many runs too early or too late is found in time.
+const NEAR: usize = 4;
+/// Stretches whose shares of the posterior differ by less than this hold as much: a step beyond
+/// doubt lies in many stretches, and only its own place is to be named.
+const ALIKE: f64 = 0.002;
 /// A step has to be visible at this confidence without its most extreme value too.
 const WITHOUT_EXTREME: f64 = 0.95;
 /// How sure the stretch is in which a step lies.
@@ -42,11 +53,11 @@ pub struct Step {
     pub difference: Mean,
     /// Chance of a step like this, or a clearer one, somewhere in a series without any.
     pub p_value: f64,
-    /// Whether more than one value lies behind it.
+    /// True if more than one value lies behind it.
     pub is_confirmed: bool,
 }
 
-/// What is searched: values in the order of time, and the variance that each has by itself.
+/// Values in the order of time, and the variance that each has by itself.
 #[derive(Clone, Debug)]
 pub struct Series<'a> {
     values: &'a [f64],
@@ -125,7 +136,7 @@ impl<'a> Series<'a> {
         }))
     }
 
-    /// Whether a step is seen without the value that speaks loudest for it. One value at the end
+    /// True if a step is seen without the value that speaks loudest for it. One value at the end
     /// has nothing beside it yet.
     fn survives(&self, from: usize, to: usize) -> bool {
         let n = self.values.len();
@@ -151,8 +162,12 @@ impl<'a> Series<'a> {
         from < to && to - from < values.len() && rest.t(from, to).abs() >= confidence
     }
 
-    /// Where the one step of this series lies: the median of the posterior with equal prior chances,
-    /// which is nearer to the truth than the likeliest index, and the ends of its 95 % interval.
+    /// Where the one step of this series lies, and the ends of its 95 % interval: the stretch of
+    /// [`NEAR`] runs on both sides that holds most of the posterior with equal prior chances has its
+    /// centre there. That is Bayes' rule where being off by up to so many runs costs nothing: of
+    /// 20,000 steps of 5 % under 3 % noise it puts 91.0 % within four runs of the truth, the median
+    /// 89.2 %, the likeliest place 88.0 %. Of stretches that hold as much, the centre nearest to
+    /// the median counts.
     fn place(&self) -> (usize, usize, usize) {
         let n = self.values.len();
         let power = self.degrees_of_freedom() / 2.0;
@@ -172,8 +187,15 @@ impl<'a> Series<'a> {
             });
             (1 + below.count()).min(n - 1)
         };
+        let near = |at: usize| -> f64 {
+            weights[(at - 1).saturating_sub(NEAR)..(at + NEAR).min(n - 1)].iter().sum()
+        };
+        let most = (1..n).map(near).fold(0.0, f64::max) - ALIKE * all;
+        let median = reached(0.5);
+        let centres = (1..n).filter(|at| near(*at) >= most);
+        let place = centres.min_by_key(|at| at.abs_diff(median)).unwrap_or(median);
         let tail = (1.0 - PLACE_CONFIDENCE) / 2.0;
-        (reached(0.5), reached(tail), reached(1.0 - tail))
+        (place, reached(tail), reached(1.0 - tail))
     }
 }
 

@@ -1,6 +1,10 @@
 //! Cuts a series of several quantities where their level changes: exact dynamic programming over
 //! constant pieces, a piece costing a penalty.
 //!
+//! For phases of a trace: thousands of windows of several quantities. It gives places alone. Runs
+//! repeated over weeks, where a false alarm costs somebody a day, are searched by
+//! [`change`](crate::change), with error rates and intervals.
+//!
 //! The cost of a piece is its sum of squares about its mean, in units of each quantity's own noise,
 //! which is known from differences of neighbours (von Neumann, 1941): a few changes of level hardly
 //! touch their median. The penalty grows with the logarithm of the length, as in Yao (1988,

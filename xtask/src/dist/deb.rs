@@ -13,11 +13,7 @@ pub(super) fn name(release: &Release, of: &Architecture) -> String {
 
 /// The package.
 pub(super) fn package(tree: &Tree, release: &Release, of: &Architecture) -> io::Result<Vec<u8>> {
-    let inside = |path: &str, text: String| Installed {
-        path: path.to_owned(),
-        mode: 0o644,
-        bytes: text.into_bytes(),
-    };
+    let inside = |path: &str, text: String| Installed::plain(path.to_owned(), text.into_bytes());
     let about = [inside("control", control(tree, release, of)), inside("md5sums", md5sums(tree))];
     let members = [
         ("debian-binary", b"2.0\n".to_vec()),
@@ -66,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_package_is_an_archive_of_three_members_at_even_places() {
-        let files = vec![Installed { path: "usr/bin/x".to_owned(), mode: 0o755, bytes: vec![7] }];
+        let files = vec![Installed::program(vec![7])];
         let release = Release { version: "1.2.3".to_owned(), time_s: 1_700_000_000 };
         let of = &super::super::ARCHITECTURES[0];
         let package = package(&Tree { files }, &release, of).unwrap();

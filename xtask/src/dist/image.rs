@@ -10,16 +10,17 @@ use super::tree::{Installed, PROGRAM, Tree, gzipped, tar};
 use super::{Architecture, HOMEPAGE, LICENSE, Release, SUMMARY, hex};
 
 /// Nobody: no image of ours has a user of this number.
-const USER: &str = "65532:65532";
+const USER: u64 = 65532;
 
 /// The image as an archive for `docker load`, `podman load`, `skopeo copy oci-archive:`.
 pub(super) fn image(tree: &Tree, release: &Release, of: &Architecture) -> io::Result<Vec<u8>> {
     let program = tree.files.iter().find(|file| file.path == PROGRAM);
     let program = program.ok_or_else(|| io::Error::other("there is no program"))?;
     let files = [
-        file("data/.keep", Vec::new()),
-        file("etc/passwd", b"ioscape:x:65532:65532::/data:/\n".to_vec()),
-        Installed { path: PROGRAM.to_owned(), mode: 0o755, bytes: program.bytes.clone() },
+        // A volume that is mounted there for the first time is made theirs.
+        Installed { owner: USER, ..file("data/.keep", Vec::new()) },
+        file("etc/passwd", format!("ioscape:x:{USER}:{USER}::/data:/\n").into_bytes()),
+        Installed::program(program.bytes.clone()),
     ];
     let layer = tar(&files, "", release.time_s)?;
     let packed = gzipped(&layer)?;
@@ -58,7 +59,7 @@ fn config(release: &Release, of: &Architecture, layer: &[u8]) -> Value {
         "architecture": of.container,
         "os": "linux",
         "config": {
-            "User": USER,
+            "User": format!("{USER}:{USER}"),
             "WorkingDir": "/data",
             "Entrypoint": [format!("/{PROGRAM}")],
             "Env": ["PATH=/usr/bin"],
@@ -93,7 +94,7 @@ fn manifest(config: &[u8], packed: &[u8]) -> Value {
 }
 
 fn file(path: &str, bytes: Vec<u8>) -> Installed {
-    Installed { path: path.to_owned(), mode: 0o644, bytes }
+    Installed::plain(path.to_owned(), bytes)
 }
 
 fn bytes(value: &Value) -> Vec<u8> {

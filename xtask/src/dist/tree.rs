@@ -21,7 +21,21 @@ pub(super) struct Installed {
     pub(super) path: String,
     /// Permissions.
     pub(super) mode: u32,
+    /// Number of the user and of the group that it belongs to.
+    pub(super) owner: u64,
     pub(super) bytes: Vec<u8>,
+}
+
+impl Installed {
+    /// A file that anybody may read, root's.
+    pub(super) fn plain(path: String, bytes: Vec<u8>) -> Self {
+        Self { path, mode: 0o644, owner: 0, bytes }
+    }
+
+    /// The program.
+    pub(super) fn program(bytes: Vec<u8>) -> Self {
+        Self { mode: 0o755, ..Self::plain(PROGRAM.to_owned(), bytes) }
+    }
 }
 
 /// Where the program lies.
@@ -34,8 +48,8 @@ pub(super) fn installed(
     pages: &Path,
     release: &Release,
 ) -> io::Result<Tree> {
-    let mut files = vec![Installed { path: PROGRAM.to_owned(), mode: 0o755, bytes: binary }];
-    let mut add = |path: String, bytes: Vec<u8>| files.push(Installed { path, mode: 0o644, bytes });
+    let mut files = vec![Installed::program(binary)];
+    let mut add = |path: String, bytes: Vec<u8>| files.push(Installed::plain(path, bytes));
     for entry in fs::read_dir(pages)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -79,7 +93,8 @@ pub(super) fn archive(tree: &Tree, prefix: &str, time_s: u64) -> io::Result<Vec<
     gzipped(&tar(&tree.files, &format!("{prefix}/"), time_s)?)
 }
 
-/// An archive of files with all directories above them, each before what is in it.
+/// An archive of files with all directories above them, each before what is in it and owned by
+/// whoever owns the first file there.
 pub(super) fn tar(files: &[Installed], prefix: &str, time_s: u64) -> io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     let mut made: Vec<String> = Vec::new();
@@ -89,12 +104,14 @@ pub(super) fn tar(files: &[Installed], prefix: &str, time_s: u64) -> io::Result<
             let directory = path[..=at].to_owned();
             if directory != "./" && !made.contains(&directory) {
                 let mut header = header(tar::EntryType::Directory, 0o755, 0, time_s);
+                own(&mut header, file.owner);
                 archive.append_data(&mut header, &directory, io::empty())?;
                 made.push(directory);
             }
         }
         let length = file.bytes.len() as u64;
         let mut header = header(tar::EntryType::Regular, file.mode, length, time_s);
+        own(&mut header, file.owner);
         archive.append_data(&mut header, &path, file.bytes.as_slice())?;
     }
     archive.into_inner()
@@ -106,9 +123,12 @@ fn header(kind: tar::EntryType, mode: u32, length: u64, time_s: u64) -> tar::Hea
     header.set_mode(mode);
     header.set_size(length);
     header.set_mtime(time_s);
-    header.set_uid(0);
-    header.set_gid(0);
     header
+}
+
+fn own(header: &mut tar::Header, owner: u64) {
+    header.set_uid(owner);
+    header.set_gid(owner);
 }
 
 #[cfg(test)]
@@ -117,7 +137,7 @@ mod tests {
 
     #[test]
     fn an_archive_has_each_directory_once_before_what_is_in_it() {
-        let file = |path: &str| Installed { path: path.to_owned(), mode: 0o644, bytes: vec![1] };
+        let file = |path: &str| Installed::plain(path.to_owned(), vec![1]);
         let bytes = tar(&[file("usr/bin/a"), file("usr/share/b")], "p/", 7).unwrap();
         let mut archive = tar::Archive::new(bytes.as_slice());
         let paths: Vec<String> = archive

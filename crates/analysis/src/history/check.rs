@@ -17,7 +17,7 @@ use super::{
 /// Fewer runs are no baseline.
 const BASELINE_RUNS_MIN: usize = 2;
 
-/// What is asked of a new record.
+/// Demands on a new record.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Demand {
     /// Worse by less than this fraction is tolerated.

@@ -1,16 +1,24 @@
-//! Which figures of a record are followed: those that mean one thing in every run.
+//! The figures of a record that are followed: those that mean one thing in every run.
 
 use ioscape_model::named::name_of;
-use ioscape_model::{Better, Border, Estimate, Interval, Reading, Record, Region, Score, word};
+use ioscape_model::{
+    Better, Border, Estimate, Figure, Interval, Reading, Record, Region, Score, SheetFigures, word,
+};
 
 const RATE: &str = "bytes/s";
 
-/// What a record says that can be held against earlier and later ones: throughput of workloads
-/// that have a name or were asked for, borders, regions at their focal points, scores of classic
-/// benchmarks.
+/// Figures that can be held against those of earlier and later records: lines of the data sheet
+/// (throughput in bytes/s, 99th percentile of the response time in seconds), throughput of
+/// workloads that have a name or were asked for, borders in bytes, regions at their focal points,
+/// scores of classic benchmarks. Each name stands once.
 pub fn readings(record: &Record) -> Vec<Reading> {
-    let mut readings = Vec::new();
-    readings.extend(record.estimates.iter().filter_map(|estimate| workload(record, estimate)));
+    let sheet = record.map.iter().flat_map(|map| &map.datasheet);
+    let mut readings: Vec<Reading> = sheet.flat_map(sheet_line).collect();
+    for estimate in &record.estimates {
+        let reading = workload(record, estimate);
+        // A line of the data sheet is pooled over its own visits and is here already.
+        readings.extend(reading.filter(|new| readings.iter().all(|known| known.name != new.name)));
+    }
     for (index, border) in record.borders.iter().enumerate() {
         let namesakes = record.borders[..index].iter().filter(|b| b.curve == border.curve).count();
         readings.push(capacity(border, namesakes));
@@ -18,6 +26,22 @@ pub fn readings(record: &Record) -> Vec<Reading> {
     readings.extend(record.regions.iter().filter_map(|region| focal(record, region)));
     readings.extend(record.suite.scores.iter().filter(|score| score.target == 0).map(score_of));
     readings
+}
+
+/// Two figures of a line. Its requests per second are its throughput over a fixed size, and its
+/// mean response time is their inverse: they would tell the same story again.
+fn sheet_line(line: &SheetFigures) -> [Reading; 2] {
+    let p99 = Reading {
+        name: format!("{} p99", line.name),
+        unit: "s".to_owned(),
+        better: Better::Lower,
+        value: interval(&line.response_time_s.p99),
+    };
+    [rate(line.name.clone(), interval(&line.throughput_bytes_per_s)), p99]
+}
+
+fn interval(figure: &Figure) -> Interval {
+    Interval { mean: figure.value, low: figure.low, high: figure.high }
 }
 
 fn workload(record: &Record, estimate: &Estimate) -> Option<Reading> {

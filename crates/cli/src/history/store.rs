@@ -167,7 +167,7 @@ fn name_of(path: &Path) -> Option<String> {
     path.file_name()?.to_str().map(str::to_owned)
 }
 
-/// What a directory holds, hidden things left out, by name.
+/// Entries of a directory by name, hidden ones left out.
 fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let read = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let read = match read {

@@ -59,6 +59,22 @@ fn records_are_kept_once_and_shown_as_text_document_page_and_gauges() {
 }
 
 #[test]
+fn lines_of_the_data_sheet_are_followed_once_each_with_their_tails() {
+    let work = Workdir::new();
+    work.stdout(&["run", "sim:nvme", "--quick", "--out", "r.jsonl", "--report", "none", "--quiet"]);
+    work.stdout(&["history", "add", "kept", "r.jsonl"]);
+    let document = work.json(&["history", "show", "kept", "--json"]);
+    let lines = document["lines"].as_array().unwrap();
+    for name in ioscape_model::datasheet::names() {
+        let of = |name: &str| lines.iter().filter(|line| line["name"] == name).collect::<Vec<_>>();
+        let (rate, p99) = (of(name), of(&format!("{name} p99")));
+        assert_eq!((rate.len(), p99.len()), (1, 1), "{name}");
+        assert_eq!((&rate[0]["unit"], &rate[0]["better"]), (&"bytes/s".into(), &"higher".into()));
+        assert_eq!((&p99[0]["unit"], &p99[0]["better"]), (&"s".into(), &"lower".into()));
+    }
+}
+
+#[test]
 fn a_gate_passes_what_is_alike_and_fails_what_is_worse() {
     let work = Workdir::new();
     kept(&work, 5);

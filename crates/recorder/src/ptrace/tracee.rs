@@ -15,6 +15,12 @@ const PAGE_BYTES: u64 = 4096;
 /// `PTRACE_SYSCALL_INFO_EXIT` and `_SECCOMP`.
 const INFO_EXIT: u64 = 2;
 const INFO_SECCOMP: u64 = 3;
+/// How glibc and musl declare the number of a request, and one that musl's headers lack.
+#[cfg(not(target_env = "musl"))]
+type RequestNumber = libc::c_uint;
+#[cfg(target_env = "musl")]
+type RequestNumber = libc::c_int;
+const GET_SYSCALL_INFO: RequestNumber = 0x420e;
 /// Marks the stop at the end of a call.
 const CALL_STOP: i32 = libc::SIGTRAP | 0x80;
 
@@ -105,7 +111,7 @@ fn stop_of(status: i32) -> Stop {
 }
 
 impl Tracee {
-    fn request(self, request: libc::c_uint, data: usize) {
+    fn request(self, request: RequestNumber, data: usize) {
         // SAFETY: these requests take numbers alone. One that fails means that the tracee has died,
         // which the next wait tells.
         unsafe { libc::ptrace(request, self.0, 0_usize, data) };
@@ -142,7 +148,7 @@ impl Tracee {
         // SAFETY: the kernel writes at most as many bytes as are said, and they are there.
         let told = unsafe {
             let to = words.as_mut_ptr();
-            libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, self.0, bytes, to)
+            libc::ptrace(GET_SYSCALL_INFO, self.0, bytes, to)
         };
         let kind = words[0] & 0xff;
         (told > 0).then(|| (kind, std::array::from_fn(|index| words[3 + index])))
@@ -290,7 +296,7 @@ impl Alarm {
         Self(())
     }
 
-    fn set(microseconds: libc::suseconds_t) {
+    fn set(microseconds: i64) {
         let time = libc::timeval { tv_sec: 0, tv_usec: microseconds };
         let timer = libc::itimerval { it_interval: time, it_value: time };
         // SAFETY: the kernel reads one structure and is given none to write.

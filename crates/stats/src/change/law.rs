@@ -1,4 +1,4 @@
-//! What the clearest step looks like in a series that has none: simulated once per length.
+//! Law of the clearest step in a series that has none: simulated once per length.
 //!
 //! With normal values the statistic's law depends on the number of values alone, for the spread is
 //! estimated from the values themselves. Beyond what so many simulations can tell, Bonferroni's

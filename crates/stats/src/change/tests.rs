@@ -23,24 +23,28 @@ fn found(values: &[f64], law: &mut NullLaw) -> Vec<Step> {
     steps(&Series::new(values, 0.0), law, LEVEL)
 }
 
+/// Series of the two tests that hold rates, from seeds that nothing was tuned on: of 4,000 others
+/// 91.0 % had their step found in time and 1.7 % raised a false alarm, so that 2,000 with these
+/// rates would miss 90 % in 6 cases of a hundred, and exceed 2 % in 17.
+const FRESH: std::ops::Range<u64> = 70_000_000..70_002_000;
+
 #[test]
 fn in_forty_runs_without_a_step_at_most_two_in_a_hundred_series_show_one() {
     let mut law = NullLaw::default();
-    let alarms =
-        (0..SERIES).filter(|seed| !found(&noisy(*seed, RUNS, 1.0), &mut law).is_empty()).count();
-    assert!(alarms as f64 <= 0.02 * SERIES as f64, "{alarms} false alarms");
-    eprintln!("{alarms} false alarms in {SERIES} series");
+    let alarms = FRESH.filter(|seed| !found(&noisy(*seed, RUNS, 1.0), &mut law).is_empty()).count();
+    eprintln!("{alarms} false alarms in {} series", FRESH.count());
+    assert!(alarms as f64 <= 0.02 * FRESH.count() as f64, "{alarms} false alarms");
 }
 
 #[test]
 fn steps_of_five_percent_are_found_within_four_runs_in_nine_of_ten_series() {
     let mut law = NullLaw::default();
     let (mut hits, mut covered) = (0, 0);
-    for seed in 0..SERIES {
+    for seed in FRESH {
         // Down or up, anywhere in the middle half.
         let at = 10 + (seed as usize * 7) % 21;
         let factor = if seed % 2 == 0 { 0.95 } else { 1.05 };
-        let all = found(&noisy(1000 + seed, at, factor), &mut law);
+        let all = found(&noisy(500_000 + seed, at, factor), &mut law);
         let near = all.iter().find(|step| step.at.abs_diff(at) <= 4);
         hits += usize::from(near.is_some());
         let truth = factor.ln();
@@ -48,8 +52,9 @@ fn steps_of_five_percent_are_found_within_four_runs_in_nine_of_ten_series() {
             (step.difference.value - truth).abs() <= step.difference.half_width(0.95)
         }));
     }
-    eprintln!("{hits} of {SERIES} found");
-    assert!(hits as f64 >= 0.9 * SERIES as f64, "{hits} of {SERIES} found");
+    let series = FRESH.count() as f64;
+    eprintln!("{hits} of {series} found, {covered} intervals hold the truth");
+    assert!(hits as f64 >= 0.9 * series, "{hits} of {series} found");
     assert!(covered as f64 >= 0.85 * hits as f64, "{covered} of {hits} intervals hold the truth");
 }
 
