@@ -3,8 +3,11 @@
 //! holds no name, path, address, key or content. Every field may be left out, so that a model can be
 //! typed by hand: `five` and `elapsed_s` are enough to be asked of a map.
 
+mod demand;
+
 use std::collections::BTreeMap;
 
+pub use demand::{CacheRung, Category, Demand, DirtyRung, Machine, Misses, Work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +35,8 @@ pub struct App {
     pub unexplained_fraction: f64,
     /// Stretches of time with one behaviour each, in order; empty where there is only one.
     pub phases: Vec<Phase>,
+    /// What it asks of a system, for its run time there; null where nobody counted it.
+    pub demand: Option<Demand>,
     /// What is doubtful or not known.
     pub warnings: Vec<Doubt>,
 }

@@ -40,6 +40,7 @@ pub fn mix(a: &App, b: &App) -> App {
         ),
         phases: Vec::new(),
         whole,
+        demand: None,
         warnings,
     }
 }
