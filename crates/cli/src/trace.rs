@@ -7,7 +7,7 @@ mod model;
 mod opened;
 mod record;
 mod show;
-mod source;
+pub(crate) mod source;
 
 use clap::{Args, Subcommand};
 use ioscape_engine::Clock;

@@ -45,6 +45,7 @@ mod word;
 pub mod workload;
 
 pub use answer::{
+    ApplicationRanking, ApplicationTime, LargestTerm, RankedSystem,
     CacheComparison, Comparison, Comparisons, Errors, NotCompared, Overall, OverallRatio,
     PredictedTime, Prediction, Predictions, PriceComparison, PricePerformance, RecordWarnings,
     RegionComparison, RegionLevel, Repeatability, SystemComparison, Validation, ValidationPoint,
