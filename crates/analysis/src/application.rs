@@ -7,7 +7,7 @@ mod price;
 mod ranking;
 mod system;
 #[cfg(test)]
-mod tests {}
+mod tests;
 
 use ioscape_model::app::{App, Behaviour, Demand};
 use ioscape_model::{ApplicationTime, Figure, LargestTerm, Workload};
@@ -134,9 +134,8 @@ fn bound(system: &System, demand: &Demand, terms: &[Term]) -> Option<Term> {
 
 /// Errors of parts are independent of each other; runs scatter on top of that.
 fn interval(value: f64, terms: &[Term]) -> Figure {
-    let square = |term: &Term| {
-        term.seconds.powi(2) * (term.measured_sd.powi(2) + term.model_sd.powi(2))
-    };
+    let square =
+        |term: &Term| term.seconds.powi(2) * (term.measured_sd.powi(2) + term.model_sd.powi(2));
     let absolute_sd = terms.iter().map(square).sum::<f64>().sqrt();
     let relative = if value > 0.0 { absolute_sd / value } else { 0.0 };
     let half = NORMAL_90 * relative.hypot(REPEATABILITY);

@@ -22,7 +22,9 @@ pub(crate) use ranking::compare;
 /// Predicts how long an application takes, and prints.
 pub(crate) fn predict(args: &PredictArgs, path: &Path) -> anyhow::Result<Exit> {
     if !args.keys.pairs().is_empty() {
-        return Err(usage("--app takes the workload from the model: leave out flags that name one"));
+        return Err(usage(
+            "--app takes the workload from the model: leave out flags that name one",
+        ));
     }
     let change = what_if(&args.set).map_err(usage)?;
     if let Some(out) = &args.out {
@@ -32,9 +34,8 @@ pub(crate) fn predict(args: &PredictArgs, path: &Path) -> anyhow::Result<Exit> {
     let record = journal::open(&args.record)?;
     let system = system(&record, &args.record, &change)?;
     let said = match application::predict(&system, &app) {
-        Err(NoAnswer::NoDemand) => five(&record, &app).ok_or_else(|| {
-            usage(format!("{}: {}", path.display(), NoAnswer::NoDemand))
-        })?,
+        Err(NoAnswer::NoDemand) => five(&record, &app)
+            .ok_or_else(|| usage(format!("{}: {}", path.display(), NoAnswer::NoDemand)))?,
         said => said.map_err(|error| usage(format!("{}: {error}", path.display())))?,
     };
     let document = said.document(&path.display().to_string());
@@ -71,9 +72,8 @@ fn what_if(texts: &[String]) -> Result<WhatIf, String> {
             .strip_suffix(['x', '×'])
             .or_else(|| value.strip_prefix(['x', '×']))
             .map(|factor| factor.trim().parse::<f64>());
-        let wrong = || {
-            format!("--set {key}={value}: write a size such as 512MiB, or a factor such as 2x")
-        };
+        let wrong =
+            || format!("--set {key}={value}: write a size such as 512MiB, or a factor such as 2x");
         match (key, factor) {
             (_, Some(Err(_))) => return Err(wrong()),
             ("memory" | "read_cache", Some(Ok(factor))) => change.memory_factor = Some(factor),
@@ -82,7 +82,9 @@ fn what_if(texts: &[String]) -> Result<WhatIf, String> {
                 change.memory_bytes = Some(bytes as f64);
             }
             ("device", Some(Ok(factor))) => change.device_factor = Some(factor),
-            ("device", None) => return Err(format!("--set {key}={value}: write a factor such as 2x")),
+            ("device", None) => {
+                return Err(format!("--set {key}={value}: write a factor such as 2x"));
+            }
             _ => {
                 return Err(format!(
                     "--set: unknown key `{key}`; with --app it can be memory, read_cache and device"
@@ -124,7 +126,8 @@ mod tests {
 
     #[test]
     fn changes_are_sizes_and_factors() {
-        let read = |texts: &[&str]| what_if(&texts.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>());
+        let read =
+            |texts: &[&str]| what_if(&texts.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>());
         let change = read(&["memory=1GiB", "device=2x"]).unwrap();
         assert_eq!(change.memory_bytes, Some(1_073_741_824.0));
         assert_eq!(change.device_factor, Some(2.0));

@@ -122,3 +122,6 @@ impl Counting {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -324,11 +324,7 @@ pub(super) fn processor_s(system: &System, demand: &Demand) -> f64 {
 
 /// How long the processor takes compared with the one of the recording, and how unsure that is. By
 /// the same loop timed on both; else alike where both have one name.
-fn processor_speed(
-    system: &System,
-    demand: &Demand,
-    warnings: &mut Vec<String>,
-) -> (f64, f64) {
+fn processor_speed(system: &System, demand: &Demand, warnings: &mut Vec<String>) -> (f64, f64) {
     let here = system.element(ElementName::Processor);
     match (here, demand.machine.processor_s) {
         (Some(here), Some(there_s)) if there_s > 0.0 => {

@@ -59,6 +59,19 @@ pub struct System {
 const DIRTY_SHARE: f64 = 0.2;
 
 impl System {
+    /// A system of which nothing is known but its vector and its memory for files: one processor, of
+    /// no name, and as much dirty data as the kernel allows by itself.
+    pub fn new(elements: Vec<Element>, memory_bytes: f64) -> Self {
+        Self {
+            elements: elements.into_iter().map(|element| (element.name, element)).collect(),
+            memory_bytes,
+            dirty_bytes: (memory_bytes * DIRTY_SHARE / 2.0, memory_bytes * DIRTY_SHARE),
+            cpus: 1,
+            cpu_model: String::new(),
+            device_factor: 1.0,
+        }
+    }
+
     /// What a record says.
     ///
     /// # Errors
@@ -79,12 +92,10 @@ impl System {
         let background_bytes = least(host.dirty_background_bytes, DIRTY_SHARE / 2.0);
         let limit_bytes = least(host.dirty_limit_bytes, DIRTY_SHARE);
         Ok(Self {
-            elements: record.elements.iter().map(|e| (e.name, e.clone())).collect(),
-            memory_bytes,
             dirty_bytes: (background_bytes, limit_bytes),
             cpus: host.cpus,
             cpu_model: host.cpu_model.clone(),
-            device_factor: 1.0,
+            ..Self::new(record.elements.clone(), memory_bytes)
         })
     }
 

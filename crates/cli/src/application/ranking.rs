@@ -129,8 +129,7 @@ impl From<&RankedSystem> for Figures {
 fn cheapest(document: &ApplicationRanking, deadline_s: Option<f64>) -> Option<String> {
     let deadline = show_seconds(deadline_s?);
     let priced = document.systems.iter().filter(|system| system.price.is_some());
-    let meets =
-        priced.filter(|system| system.deadline_risk.is_some_and(|risk| risk <= RISK_MAX));
+    let meets = priced.filter(|system| system.deadline_risk.is_some_and(|risk| risk <= RISK_MAX));
     let by_price = |a: &&RankedSystem, b: &&RankedSystem| {
         a.price.unwrap_or(f64::MAX).total_cmp(&b.price.unwrap_or(f64::MAX))
     };

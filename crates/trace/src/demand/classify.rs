@@ -199,7 +199,8 @@ impl Classifier {
         state.bytes = state.bytes.max(end);
         if event.flags.has(Flags::SYNC) {
             let synced = self.dirty.synced(event.file, false);
-            let amount = Amount { bytes: event.length, pages: synced.pages, extents: synced.extents };
+            let amount =
+                Amount { bytes: event.length, pages: synced.pages, extents: synced.extents };
             return self.count(Name::WriteDsync.word(), amount);
         }
         let name = match () {
@@ -245,8 +246,7 @@ impl Classifier {
 
     fn create(&mut self, event: &Event) -> &'static str {
         self.dirty.created(event.file);
-        self.states
-            .insert(event.file, State { bytes: 0, is_known: true, is_listed: true });
+        self.states.insert(event.file, State { bytes: 0, is_known: true, is_listed: true });
         let directory = self.files.get(event.file).map_or(0, |facts| facts.directory);
         let made = self.made_in.entry(directory).or_default();
         *made += 1;
@@ -259,8 +259,7 @@ impl Classifier {
     }
 
     fn made(&mut self, event: &Event, name: Name) -> &'static str {
-        self.states
-            .insert(event.file, State { bytes: 0, is_known: true, is_listed: true });
+        self.states.insert(event.file, State { bytes: 0, is_known: true, is_listed: true });
         self.plain(name)
     }
 

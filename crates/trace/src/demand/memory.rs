@@ -50,7 +50,8 @@ impl Ladder {
         let warm = if is_warm { sizes.clone() } else { Vec::new() };
         let most = *sizes.last().unwrap_or(&SMALLEST_BYTES);
         let flusher = |bytes: u64| {
-            let settings = Settings { dirty_pages_background: bytes / PAGE_BYTES, ..settings(most) };
+            let settings =
+                Settings { dirty_pages_background: bytes / PAGE_BYTES, ..settings(most) };
             (bytes, Flusher { cache: look.subjects.cache(settings, Start::Cold), asked: 0 })
         };
         let mut limits = vec![DIRTY_SMALLEST_BYTES];
