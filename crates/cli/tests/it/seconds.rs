@@ -17,7 +17,8 @@ use crate::workdir::Workdir;
 fn record(work: &Workdir, name: &str, sync_s: f64) {
     std::fs::copy(work.path("r.jsonl"), work.path(name)).unwrap();
     let mut file = OpenOptions::new().append(true).open(work.path(name)).unwrap();
-    for (name, time_s) in [(E::AppendUnaligned, 1e-5), (E::SyncGrown, sync_s), (E::Close, 1e-6)] {
+    let elements = [(E::Append, 1e-5), (E::AppendUnaligned, 1e-5), (E::SyncGrown, sync_s)];
+    for (name, time_s) in elements {
         let element = Element {
             name,
             time_s: Figure { value: time_s, low: time_s, high: time_s },
@@ -54,7 +55,7 @@ fn a_log_takes_its_syncs_times_what_they_take() {
     let mut names = keys(&said);
     names.sort_unstable();
     assert_eq!(names, ["app", "largest", "seconds", "unclassified_fraction", "warnings"]);
-    // Half of the recording's 2 µs between calls is work; the first record is a whole page's append.
+    // Two calls for each record, 2 µs of work before each.
     let expected = RECORDS as f64 * (5e-3 + 1e-5 + 2.0 * 2e-6);
     let value = said["seconds"]["value"].as_f64().unwrap();
     assert!((value / expected - 1.0).abs() < 1e-3, "{value} is not {expected}");
@@ -112,4 +113,26 @@ fn what_cannot_be_answered_is_refused_in_one_line() {
     let by_hand = work.json(&["predict", "slow.jsonl", "--app", "hand.json", "--json"]);
     assert!(by_hand["warnings"][0].as_str().unwrap().contains("five parameters"));
     assert!(Path::new(&work.path("slow.jsonl")).exists());
+}
+
+#[test]
+fn a_program_is_recorded_counted_and_asked_of_a_system() {
+    let work = with_records();
+    let file = work.path("made");
+    let output = format!("of={}", file.display());
+    let command = ["dd", "if=/dev/zero", &output, "bs=4096", "count=256", "conv=fsync"];
+    let record = ["trace", "record", "-o", "dd.trace", "--quiet", "--"];
+    work.stdout(&[&record[..], &command].concat());
+    let shown = work.json(&["trace", "model", "dd.trace"]);
+    let counted =
+        |word: &str, what: &str| shown["demand"]["categories"][word][what].as_u64().unwrap_or(0);
+    assert_eq!((counted("append", "count"), counted("append", "bytes")), (256, 256 * 4096));
+    assert_eq!((counted("create", "count"), counted("close_written", "count")), (1, 1));
+    let sync = ["count", "pages", "extents"].map(|what| counted("sync_new", what));
+    assert_eq!(sync, [1, 256, 1]);
+    work.stdout(&["trace", "model", "dd.trace", "-o", "dd.json"]);
+    let said = work.json(&["predict", "slow.jsonl", "--app", "dd.json", "--json"]);
+    let largest = said["largest"].as_array().unwrap();
+    let term = largest.iter().find(|term| term["category"] == "sync_new").unwrap();
+    assert_eq!(term["count"], 1);
 }

@@ -82,7 +82,9 @@ impl Classifier {
             }
             _ => {}
         }
+        let is_of_all = matches!(event.op, Op::Sync | Op::Dsync) && event.file == 0;
         let name = match self.files.home(event.file) {
+            _ if is_of_all => self.count("sync_all", NOTHING),
             Home::Nowhere => return Operation::Wait,
             Home::Elsewhere => self.count(ELSEWHERE, Amount { bytes: event.length, ..NOTHING }),
             Home::Storage if event.error != 0 => self.failed(event),
@@ -96,7 +98,7 @@ impl Classifier {
             Op::Read | Op::Get | Op::Sendfile => self.read(event),
             Op::Write | Op::Set => self.write(event),
             Op::Copy => self.copy(event),
-            Op::Sync | Op::Dsync | Op::Msync if event.file != 0 => self.sync(event),
+            Op::Sync | Op::Dsync | Op::Msync => self.sync(event),
             Op::Open => self.open(event),
             Op::Create => self.create(event),
             Op::Close => self.close(event),
@@ -121,7 +123,6 @@ impl Classifier {
             Op::Lock => self.plain(Name::Lock),
             Op::Advise => self.plain(Name::Descriptor),
             Op::Mmap | Op::Munmap => self.plain(Name::Map),
-            Op::Sync | Op::Dsync => self.count("sync_all", NOTHING),
             Op::Rsync => self.count("sync_range", NOTHING),
             Op::Xattr => self.count("extended_attribute", NOTHING),
             Op::Punch => self.count("punch_hole", NOTHING),
