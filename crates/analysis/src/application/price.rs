@@ -1,7 +1,7 @@
 //! Counts times times: what each category takes on a system.
 
 use ioscape_model::app::{Category, Demand, DirtyRung, Misses};
-use ioscape_model::{Element, ElementName};
+use ioscape_model::{Element, ElementName, Figure};
 
 use super::{System, Term};
 
@@ -108,18 +108,41 @@ fn category_term(system: &System, (word, category): (&str, &Category), speed: f6
         return own(word, count, seconds, RECORDED_SD);
     };
     let kind = Kind::holding(name);
-    let mut seconds = seconds_of(system, name, element, category);
+    let mut seconds = seconds_of(system, name, element, category).max(0.0);
+    let mut measured_sd = measured_sd(element);
     if kind.is_of_device() {
         seconds /= system.device_factor;
+    } else if let Some(recorded_s) = category.mean_s.filter(|mean_s| *mean_s > 0.0) {
+        let sure = sureness(measured_sd);
+        seconds = weighted(seconds, count * recorded_s * speed, sure);
+        measured_sd *= sure.sqrt();
     }
     Term {
         category: word.to_owned(),
         count,
-        seconds: seconds.max(0.0) * category.critical_frac,
-        measured_sd: measured_sd(element),
+        seconds: seconds * category.critical_frac,
+        measured_sd,
         model_sd: kind.model_sd(),
         shared: SHARED,
     }
+}
+
+/// Operations that no device takes part in differ between systems by about this, as a standard
+/// deviation of a logarithm: a choice, wide enough that an element of usual precision stands as it is.
+const BETWEEN_SYSTEMS_SD: f64 = 1.0;
+
+/// Weight of an element against what the recording saw: near 1 unless the element was disturbed.
+fn sureness(measured_sd: f64) -> f64 {
+    let (prior, measured) = (BETWEEN_SYSTEMS_SD.powi(2), measured_sd.powi(2));
+    prior / (prior + measured)
+}
+
+/// Mean of two times by their logarithms.
+fn weighted(seconds: f64, recorded_s: f64, weight: f64) -> f64 {
+    if seconds <= 0.0 || recorded_s <= 0.0 {
+        return seconds.max(0.0);
+    }
+    (weight * seconds.ln() + (1.0 - weight) * recorded_s.ln()).exp()
 }
 
 /// What all operations of a category take on the system, one after the other, seconds.
@@ -128,11 +151,8 @@ fn seconds_of(system: &System, name: ElementName, element: &Element, category: &
     let (pages, extents) = (category.pages as f64, category.extents as f64);
     let terms = &element.terms;
     match name {
-        // An entry is an operation; a call costs about what another on an open file does.
-        ElementName::ReaddirEntry | ElementName::ReaddirMissed => {
-            let call_s = system.element(ElementName::Fstat).map_or(0.0, |fstat| fstat.time_s.value);
-            pages * element.time_s.value + count * call_s
-        }
+        // An entry is an operation.
+        ElementName::ReaddirEntry | ElementName::ReaddirMissed => pages * element.time_s.value,
         // Measured at one size: bytes beyond that cost what aligned ones do.
         ElementName::AppendUnaligned | ElementName::WritePartialCached => {
             let own_bytes = if name == ElementName::AppendUnaligned { 4120.0 } else { 100.0 };
@@ -162,12 +182,8 @@ fn has_amount(element: &Element) -> bool {
 
 /// Relative standard error of an element, from its 95 % interval.
 fn measured_sd(element: &Element) -> f64 {
-    let figure = element.time_s;
-    if figure.low > 0.0 && figure.high > figure.low {
-        (figure.high / figure.low).ln() / SIGMAS_OF_95_BOTH
-    } else {
-        0.0
-    }
+    let Figure { value, low, high } = element.time_s;
+    if value > 0.0 { (high - low).max(0.0) / (value * SIGMAS_OF_95_BOTH) } else { 0.0 }
 }
 
 /// What is read from the device, beyond what a read of cached data takes.

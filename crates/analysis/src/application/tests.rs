@@ -180,6 +180,19 @@ fn a_model_without_counts_is_refused_and_one_without_calls_takes_no_time() {
 }
 
 #[test]
+fn an_element_that_was_disturbed_gives_way_to_what_was_recorded() {
+    let close = |low: f64, high: f64| {
+        let mut element = plain(E::Close, 400e-6);
+        (element.time_s.low, element.time_s.high) = (low, high);
+        let recorded = Category { mean_s: Some(1e-6), ..category(1000) };
+        value(&System::new(vec![element], 64e6), &demand(&[("close", recorded)]))
+    };
+    // As unsure as systems differ: half way between, by logarithms.
+    near(close(0.0, 2.0 * 1.96 * 400e-6), 20e-3);
+    assert!((close(392e-6, 408e-6) / 0.4 - 1.0).abs() < 1e-3);
+}
+
+#[test]
 fn systems_that_share_their_errors_are_told_apart_more_surely() {
     let syncs = |count| Category { pages: count, extents: count, ..category(count) };
     let answer = |per_call_s: f64, work_s: f64| {
