@@ -55,7 +55,7 @@ pub struct Answer {
     pub unclassified_frac: f64,
     /// Transactions per second, where the application has transactions.
     pub transactions_per_s: Option<f64>,
-    /// What is doubtful.
+    /// Doubts, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -185,7 +185,7 @@ pub fn sync_ratio(system: &System, demand: &Demand) -> Option<f64> {
     (there_s > 0.0).then(|| here_s / there_s)
 }
 
-/// What the five parameters alone say: bytes over the throughput of the map's law, and the time
+/// Predicts by the five parameters alone: bytes over the throughput of the map's law, and the time
 /// between requests as it was recorded, one stretch after the other.
 pub fn by_five<'a>(
     predictor: &Predictor,

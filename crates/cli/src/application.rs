@@ -51,7 +51,7 @@ pub(crate) fn predict(args: &PredictArgs, path: &Path) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// What a record says of a system, changed as it was asked for.
+/// The system of a record, changed as it was asked for.
 fn system(record: &Record, path: &Path, change: &WhatIf) -> anyhow::Result<System> {
     let named = |error: NoAnswer| match error {
         NoAnswer::Change(what) => usage(what),
@@ -95,7 +95,7 @@ fn what_if(texts: &[String]) -> Result<WhatIf, String> {
     Ok(change)
 }
 
-/// What one would say without the vector: each with its seconds.
+/// Answers that need no vector: each with its seconds.
 fn baselines(record: &Record, system: &System, app: &App) -> Vec<(&'static str, f64)> {
     let mut all = Vec::new();
     let Some(demand) = &app.demand else { return all };

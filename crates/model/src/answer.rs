@@ -51,7 +51,7 @@ pub struct Prediction {
     pub warnings: Vec<Warning>,
 }
 
-/// What `predict --app --json` prints: how long an application would take.
+/// How long an application would take, as `predict --app --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApplicationTime {
     /// The model's file.
@@ -63,7 +63,7 @@ pub struct ApplicationTime {
     /// Share of the calls that no element of the record prices.
     #[serde(serialize_with = "finite")]
     pub unclassified_fraction: f64,
-    /// What is doubtful about it, one sentence each.
+    /// Doubts about it, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -74,12 +74,12 @@ pub struct LargestTerm {
     pub category: String,
     /// How many operations.
     pub count: u64,
-    /// What they take on the critical path, seconds.
+    /// Their time on the critical path, seconds.
     #[serde(serialize_with = "finite")]
     pub seconds: f64,
 }
 
-/// What `compare --app --json` prints: systems ranked for an application.
+/// Systems ranked for an application, as `compare --app --json` prints them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApplicationRanking {
     /// The model's file.
@@ -97,7 +97,7 @@ pub struct RankedSystem {
     pub seconds: Figure,
     /// `fastest`, `slower`, or `alike`: not to be told from the fastest.
     pub verdict: String,
-    /// What it costs, in the currency of `--price`.
+    /// Its price, in the currency of `--price`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
     /// Probability that one run takes longer than `--deadline`.

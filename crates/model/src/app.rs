@@ -35,7 +35,7 @@ pub struct App {
     pub unexplained_fraction: f64,
     /// Stretches of time with one behaviour each, in order; empty where there is only one.
     pub phases: Vec<Phase>,
-    /// What it asks of a system, for its run time there; null where nobody counted it.
+    /// Counts of all that it asks of a system, for its run time there; null where nobody counted.
     pub demand: Option<Demand>,
     /// What is doubtful or not known.
     pub warnings: Vec<Doubt>,

@@ -1,4 +1,4 @@
-//! What an application asks of a system (`ioscape_model::app::Demand`), from its trace: two passes.
+//! An application's demands on a system (`ioscape_model::app::Demand`), from its trace: two passes.
 //!
 //! The first looks at what must be known beforehand: which files are run, which device holds the
 //! data, which of them were in memory, when streams waited in calls that nobody recorded. The second

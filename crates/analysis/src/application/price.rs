@@ -46,9 +46,19 @@ impl Kind {
             | E::UnlinkMissed
             | E::DirectRead
             | E::DirectWrite => Self::Miss,
-            E::Create | E::CreateLarge | E::CreateExclusive | E::Unlink | E::Rename => Self::Change,
-            E::RenameReplace | E::Mkdir | E::Rmdir | E::Link | E::Symlink => Self::Change,
-            E::Truncate | E::Fallocate | E::CopyRange => Self::Change,
+            E::Create
+            | E::CreateLarge
+            | E::CreateExclusive
+            | E::Unlink
+            | E::Rename
+            | E::RenameReplace
+            | E::Mkdir
+            | E::Rmdir
+            | E::Link
+            | E::Symlink
+            | E::Truncate
+            | E::Fallocate
+            | E::CopyRange => Self::Change,
             _ => Self::Memory,
         }
     }
@@ -85,7 +95,7 @@ pub(super) fn terms(system: &System, demand: &Demand, warnings: &mut Vec<String>
     terms
 }
 
-/// What the recording alone says.
+/// A part that the recording alone says.
 fn own(category: &str, count: f64, seconds: f64, model_sd: f64) -> Term {
     let category = category.to_owned();
     Term { category, count, seconds, measured_sd: 0.0, model_sd, shared: 1.0 }
@@ -145,7 +155,7 @@ fn weighted(seconds: f64, recorded_s: f64, weight: f64) -> f64 {
     (weight * seconds.ln() + (1.0 - weight) * recorded_s.ln()).exp()
 }
 
-/// What all operations of a category take on the system, one after the other, seconds.
+/// Time of all operations of a category on the system, one after the other, seconds.
 fn seconds_of(system: &System, name: ElementName, element: &Element, category: &Category) -> f64 {
     let (count, bytes) = (category.count as f64, category.bytes as f64);
     let (pages, extents) = (category.pages as f64, category.extents as f64);
@@ -186,7 +196,7 @@ fn measured_sd(element: &Element) -> f64 {
     if value > 0.0 { (high - low).max(0.0) / (value * SIGMAS_OF_95_BOTH) } else { 0.0 }
 }
 
-/// What is read from the device, beyond what a read of cached data takes.
+/// Time of reads from the device, beyond what a read of cached data takes.
 fn misses(system: &System, demand: &Demand) -> Vec<Term> {
     let missing = at_memory(demand, system.memory_bytes);
     let frac = |word: &str| demand.categories.get(word).map_or(1.0, |c| c.critical_frac);
@@ -249,7 +259,7 @@ fn sequential_byte_s(system: &System) -> Option<f64> {
     Some(if per_byte_s > 0.0 { per_byte_s } else { element.time_s.value / PIECE_BYTES })
 }
 
-/// What a cache of this size leaves to the device: between two rungs along the logarithm of the size.
+/// Misses of a cache of this size: between two rungs along the logarithm of the size.
 pub(super) fn at_memory(demand: &Demand, memory_bytes: f64) -> Misses {
     let rungs = &demand.caches;
     let above = rungs.iter().position(|rung| rung.memory_bytes as f64 >= memory_bytes);
@@ -274,7 +284,7 @@ pub(super) fn at_memory(demand: &Demand, memory_bytes: f64) -> Misses {
     }
 }
 
-/// What the device is busy with.
+/// The device's work.
 pub(super) struct DeviceBound {
     pub(super) seconds: f64,
     /// Pages that must be written back before the end.
@@ -320,7 +330,6 @@ fn page_written_s(system: &System, demand: &Demand) -> f64 {
 fn written_back(rungs: &[DirtyRung], dirty_bytes: f64) -> f64 {
     let above = rungs.iter().position(|rung| rung.dirty_bytes as f64 >= dirty_bytes);
     match above {
-        _ if rungs.is_empty() => 0.0,
         // More may be dirty than the highest rung has, which is more than all that is written.
         None => 0.0,
         Some(0) => rungs[0].pages as f64,

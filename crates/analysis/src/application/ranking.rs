@@ -8,9 +8,9 @@ use super::{Answer, REPEATABILITY, Term};
 /// A place in the ranking.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
-    /// Which of the answers.
+    /// Index of the answer.
     pub place: usize,
-    /// Whether it is slower than the fastest beyond doubt (90 %).
+    /// True where it is slower than the fastest beyond doubt (90 %).
     pub is_slower: bool,
 }
 
@@ -27,7 +27,7 @@ pub fn rank(answers: &[Answer]) -> Vec<Ranked> {
     places.into_iter().map(ranked).collect()
 }
 
-/// Whether two systems differ for the application: 90 % interval of the difference of their means.
+/// True where two systems differ for the application: 90 % interval of the difference of their means.
 fn differ(a: &Answer, b: &Answer) -> bool {
     let (one, other) = (a.seconds.value, b.seconds.value);
     let scatter = REPEATABILITY * REPEATABILITY * (one * one + other * other);

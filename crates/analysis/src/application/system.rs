@@ -1,4 +1,4 @@
-//! What a record says of a system that applications are asked of.
+//! A system that applications are asked of, from its record.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub enum NoAnswer {
     Change(String),
 }
 
-/// What is supposed instead of what was found.
+/// Supposed changes of a system.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WhatIf {
     /// Memory for files, bytes.
@@ -72,10 +72,10 @@ impl System {
         }
     }
 
-    /// What a record says.
+    /// The system of a record.
     ///
     /// # Errors
-    /// Where it holds no vector.
+    /// Where the record holds no vector.
     pub fn from_record(record: &Record) -> Result<Self, NoAnswer> {
         if record.elements.is_empty() {
             return Err(NoAnswer::NoVector);
@@ -114,7 +114,7 @@ impl System {
         Ok(Self { memory_bytes, device_factor, ..self.clone() })
     }
 
-    /// What it takes for a kind of operation, or for the nearest kind that was measured.
+    /// The element of a kind of operation, or of the nearest kind that was measured.
     pub fn element(&self, name: ElementName) -> Option<&Element> {
         let direct = self.elements.get(&name);
         direct.or_else(|| nearest(name).iter().find_map(|other| self.elements.get(other)))

@@ -1,4 +1,4 @@
-//! What an application asks of a system, counted so that any system can price it: operations by
+//! An application's demands on a system, counted so that any system can price them: operations by
 //! category, misses by the size of memory, work of its own, and how much of each lies on the way
 //! from its start to its end.
 
@@ -15,12 +15,12 @@ pub struct Demand {
     pub elapsed_s: f64,
     /// Where it was recorded.
     pub machine: Machine,
-    /// What it does besides operations on files.
+    /// Its work besides operations on files.
     pub work: Work,
     /// Operations by category: the words of a record's elements where there is one, others where
     /// none is.
     pub categories: BTreeMap<String, Category>,
-    /// What a page cache of a size leaves to the device, smallest first.
+    /// Misses of page caches of several sizes, smallest first.
     pub caches: Vec<CacheRung>,
     /// Pages written back during the run, by how many may be dirty, fewest first.
     pub write_back: Vec<DirtyRung>,
@@ -40,11 +40,11 @@ pub struct Machine {
     pub cpu_model: String,
     /// Processors.
     pub cpus: u32,
-    /// What the element `processor` took there, seconds; null where it was not measured.
+    /// Time of the element `processor` there, seconds; null where it was not measured.
     pub processor_s: Option<f64>,
 }
 
-/// What a program does besides operations on files. Time on the critical path is shared: where
+/// A program's work besides operations on files. Time on the critical path is shared: where
 /// several streams are at it, each has its part of every second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -61,7 +61,7 @@ pub struct Work {
     pub gaps: u64,
     /// Streams that made calls.
     pub streams: u64,
-    /// Whether processor time was measured; if not, all work counts as such.
+    /// True where processor time was measured; if not, all work counts as such.
     pub is_measured: bool,
 }
 
@@ -84,7 +84,7 @@ pub struct Category {
     pub mean_s: Option<f64>,
 }
 
-/// What a page cache of a size leaves to the device.
+/// Misses of a page cache of a size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CacheRung {
@@ -96,7 +96,7 @@ pub struct CacheRung {
     pub as_recorded: Misses,
 }
 
-/// What is read from the device, and how.
+/// Reads from the device, by how they come about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Misses {
@@ -114,7 +114,7 @@ pub struct Misses {
     pub partial_pages: f64,
 }
 
-/// What is written back in the background where only so much may be dirty.
+/// Write-back in the background where only so much may be dirty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DirtyRung {

@@ -27,7 +27,7 @@ pub(crate) struct Totals {
     pub(crate) programs: u64,
     /// Processor time of threads that ended.
     pub(crate) cpu_ns: u64,
-    /// Whether the tracer sees pages enter the page cache.
+    /// True where the tracer sees pages enter the page cache.
     pub(crate) sees_pages: bool,
     /// By the kernel.
     pub(crate) counted: Counts,
@@ -53,7 +53,7 @@ impl Totals {
         *self.inserted.entry(inode).or_default() += pages;
     }
 
-    /// Whether pages of a file had to come in; `None` where the tracer does not see that.
+    /// True where pages of a file had to come in; `None` where the tracer does not see that.
     pub(crate) fn was_inserted(&self, inode: &Inode) -> Option<bool> {
         self.sees_pages.then(|| self.inserted.contains_key(inode))
     }

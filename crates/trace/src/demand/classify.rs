@@ -1,4 +1,4 @@
-//! Which category an event is of: the word of an element where a record has one.
+//! The category of an event: the word of an element where a record has one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -17,7 +17,7 @@ pub(super) const ELSEWHERE: &str = "elsewhere";
 /// Touches of mapped pages; priced by what the page cache lacks.
 pub(super) const FAULT: &str = "fault";
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     /// An operation of a category.
@@ -36,7 +36,7 @@ struct State {
     is_listed: bool,
 }
 
-/// What it is about.
+/// How much an operation is about.
 #[derive(Clone, Copy, Debug, Default)]
 struct Amount {
     bytes: u64,
@@ -66,7 +66,7 @@ impl Classifier {
         }
     }
 
-    /// What was counted.
+    /// All categories with their counts.
     pub(super) fn categories(&mut self) -> BTreeMap<&'static str, Category> {
         std::mem::take(&mut self.counted)
     }
@@ -153,7 +153,7 @@ impl Classifier {
         }
     }
 
-    /// What is known of a file, and whether its name had to be read for that.
+    /// The state of a file, and whether its name had to be read for that.
     fn touch(&mut self, file: u32) -> (State, bool) {
         let files = &self.files;
         let state = self.states.entry(file).or_insert_with(|| State {

@@ -36,7 +36,7 @@ impl Time {
     }
 }
 
-/// What the sweep found.
+/// Results of the sweep.
 #[derive(Debug, Default)]
 pub(super) struct Timed {
     pub(super) categories: BTreeMap<&'static str, Time>,
@@ -51,7 +51,7 @@ pub(super) struct Timed {
 struct Stream {
     /// When the call before ended.
     end_ns: u64,
-    /// What had been shared then.
+    /// `shared_ns` at that time.
     mark_ns: f64,
     is_at_it: bool,
     faulted: bool,
@@ -59,7 +59,7 @@ struct Stream {
     idle_at: usize,
 }
 
-/// What happens at a time that is to come.
+/// An event of the sweep at a time that is to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     /// A call of a stream ends, that had so many bits of `shared_ns` at its start.
@@ -206,7 +206,7 @@ impl Critical {
         time.recording_ns += (self.overhead_ns * OVERHEAD_IN_CALL).min(busy_ns as f64);
     }
 
-    /// Whether the stream waits outside of calls from here on: the first pass saw it.
+    /// Lets the stream wait where it did so outside of calls: the first pass saw it.
     fn look_ahead(&mut self, id: u32, at_ns: u64) {
         let Some(all) = self.idle.get(&id) else { return };
         let Some(stream) = self.streams.get_mut(&id) else { return };

@@ -1,4 +1,4 @@
-//! What is known of files before a recording is counted: where they lie, whether they were in
+//! Files as they were before the recording: where they lie, whether they were in
 //! memory.
 
 use std::collections::HashMap;
@@ -97,7 +97,7 @@ impl Files {
         }
     }
 
-    /// Whether name and inode were out of memory at the start: those of files without data are taken
+    /// True where name and inode were out of memory at the start: those of files without data are taken
     /// to be as those of most others.
     pub(super) fn is_cold(&self, file: u32) -> bool {
         let resident = self.all.get(&file).filter(|facts| facts.bytes > 0).and_then(|f| f.resident);

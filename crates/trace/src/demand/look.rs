@@ -14,7 +14,7 @@ const IDLE_NS: u64 = 1_000_000;
 /// When a stream waited outside of recorded calls: from a time on, for so long, ns.
 pub(super) type Idle = HashMap<u32, Vec<(u64, u64)>>;
 
-/// What the first pass finds.
+/// Results of the first pass.
 pub(super) struct Look {
     pub(super) files: Files,
     pub(super) subjects: Subjects,
