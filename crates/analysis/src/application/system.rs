@@ -41,7 +41,7 @@ pub struct WhatIf {
 /// A system: its vector, its memory, its processors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct System {
-    elements: BTreeMap<ElementName, Element>,
+    pub(super) elements: BTreeMap<ElementName, Element>,
     /// Memory that files may take, bytes.
     pub memory_bytes: f64,
     /// Dirty data above which the kernel writes back, and above which writers wait, bytes.

@@ -3,7 +3,7 @@
 use ioscape_model::app::Demand;
 
 use super::*;
-use crate::{FileEntry, FileKind, Flags, StreamEntry};
+use crate::{FileEntry, FileKind, Flags, Op, StreamEntry};
 
 /// A trace that is written down call by call; a call takes 10 µs, 5 µs of work before it.
 struct Made {
