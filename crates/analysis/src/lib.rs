@@ -1,5 +1,6 @@
 //! Pure functions over records: the same record gives the same answer.
 
+pub mod application;
 pub mod border;
 pub mod compare;
 pub mod datasheet;

@@ -312,7 +312,10 @@ pub(crate) struct PredictArgs {
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    /// What if: caches of other sizes than were found, or of a multiple, as in `read_cache=512MiB,write_cache=2x`
+    /// How long the application of this model would take, as `ioscape trace model` makes it
+    #[arg(long, value_name = "APP.json", conflicts_with_all = ["workload", "p99_max"])]
+    pub(crate) app: Option<PathBuf>,
+    /// What if: caches of other sizes than were found, or of a multiple, as in `read_cache=512MiB,write_cache=2x`; with --app `memory=1GiB` and `device=2x`
     #[arg(long, value_name = "CACHE=SIZE", value_delimiter = ',')]
     pub(crate) set: Vec<String>,
     /// The highest rate of requests at which 99 of 100 are done within this time of when they were due, as in 1ms
@@ -380,6 +383,12 @@ pub(crate) struct CompareArgs {
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
+    /// Rank the systems for the application of this model, as `ioscape trace model` makes it
+    #[arg(long, value_name = "APP.json", conflicts_with_all = ["workload", "live", "tolerance", "require_resolution"])]
+    pub(crate) app: Option<PathBuf>,
+    /// With --app: say for each system how likely a run is to take longer than this
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_s, requires = "app")]
+    pub(crate) deadline: Option<f64>,
     /// Exit with 1 if a system is slower than the baseline by more than this, beyond doubt
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) tolerance: Option<f64>,

@@ -37,6 +37,10 @@ pub(crate) fn compare(args: &CompareArgs, clock: Clock) -> anyhow::Result<Exit> 
         return Err(usage("two records are needed, the baseline first: name another RECORD"));
     }
     refuse_measuring(args)?;
+    if let Some(app) = &args.app {
+        let prices = price::read(&args.price, &args.records).map_err(usage)?;
+        return crate::application::compare(args, app, prices.as_deref());
+    }
     if let Some(exit) = crate::suite::against::compare(&args.records, args.common.json)? {
         return Ok(exit);
     }

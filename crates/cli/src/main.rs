@@ -1,5 +1,6 @@
 //! The binary: flags, commands, the terminal, exit codes. The only crate that prints.
 
+mod application;
 mod args;
 mod bench;
 mod clean;

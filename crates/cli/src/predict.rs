@@ -5,6 +5,7 @@ use ioscape_model::units::parse_size;
 use ioscape_model::{Prediction, Predictions};
 use ioscape_report::{Ground, WhatIf};
 
+use crate::application;
 use crate::args::PredictArgs;
 use crate::exit::{Exit, usage};
 use crate::journal;
@@ -15,6 +16,9 @@ use crate::workload_arg::{self, Asked};
 
 /// Predicts and prints.
 pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
+    if let Some(app) = &args.app {
+        return application::predict(args, app);
+    }
     let asked = if args.workload.is_empty() && args.keys.pairs().is_empty() {
         workload_arg::ladder()
     } else {

@@ -51,6 +51,60 @@ pub struct Prediction {
     pub warnings: Vec<Warning>,
 }
 
+/// How long an application would take, as `predict --app --json` prints it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ApplicationTime {
+    /// The model's file.
+    pub app: String,
+    /// Run time, seconds, with its 90 % interval for one run.
+    pub seconds: Figure,
+    /// The largest parts of it, at most five.
+    pub largest: Vec<LargestTerm>,
+    /// Share of the calls that no element of the record prices.
+    #[serde(serialize_with = "finite")]
+    pub unclassified_fraction: f64,
+    /// Doubts about it, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// A part of an application's run time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LargestTerm {
+    /// An element's word, or `work`: processor time between calls.
+    pub category: String,
+    /// How many operations.
+    pub count: u64,
+    /// Their time on the critical path, seconds.
+    #[serde(serialize_with = "finite")]
+    pub seconds: f64,
+}
+
+/// Systems ranked for an application, as `compare --app --json` prints them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ApplicationRanking {
+    /// The model's file.
+    pub app: String,
+    /// The systems, fastest first.
+    pub systems: Vec<RankedSystem>,
+}
+
+/// A system in a ranking.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RankedSystem {
+    /// The record's file.
+    pub record: String,
+    /// Run time, seconds, with its 90 % interval for one run.
+    pub seconds: Figure,
+    /// `fastest`, `slower`, or `alike`: not to be told from the fastest.
+    pub verdict: String,
+    /// Its price, in the currency of `--price`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+    /// Probability that one run takes longer than `--deadline`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_risk: Option<f64>,
+}
+
 /// What `predict --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Predictions {

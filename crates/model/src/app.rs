@@ -4,9 +4,11 @@
 //! typed by hand: `five` and `elapsed_s` are enough to be asked of a map.
 
 mod caches;
+mod demand;
 
 use std::collections::BTreeMap;
 
+pub use demand::{CacheRung, Category, Demand, DirtyRung, Machine, Misses, Work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +41,8 @@ pub struct App {
     /// Misses of caches of every size; null where nobody worked them out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caches: Option<Caches>,
+    /// Counts of all that it asks of a system, for its run time there; null where nobody counted.
+    pub demand: Option<Demand>,
     /// What is doubtful or not known.
     pub warnings: Vec<Doubt>,
 }

@@ -43,6 +43,8 @@ pub(crate) enum Call {
     Unmap,
     /// `msync`.
     SyncMap,
+    /// `madvise`.
+    AdviseMap,
     /// `chdir`.
     ChangeDirectory,
     /// `fchdir`.
@@ -184,6 +186,7 @@ const EVERYWHERE: &[(c_long, Call)] = &[
     (libc::SYS_mmap, Call::Map),
     (libc::SYS_munmap, Call::Unmap),
     (libc::SYS_msync, Call::SyncMap),
+    (libc::SYS_madvise, Call::AdviseMap),
     (libc::SYS_chdir, Call::ChangeDirectory),
     (libc::SYS_fchdir, Call::ChangeDirectoryTo),
     (libc::SYS_socket, Call::MakeOther),

@@ -137,7 +137,8 @@ impl<'a> Converter<'a> {
             }
             self.sink.stream(StreamEntry { end_ns, ..thread.entry })?;
         }
-        self.files.tell(self.sink)
+        let totals = &self.totals;
+        self.files.tell(self.sink, |inode| totals.was_inserted(inode))
     }
 
     /// Tells what is known of the whole.
@@ -216,6 +217,8 @@ impl<'a> Converter<'a> {
     /// An event that is a system call.
     fn call_event(&mut self, ended: &Ended, op: Op, at: Target) -> Written {
         self.totals.calls += 1;
+        // The tracer that measures processor time is the one that sees the page cache.
+        self.totals.sees_pages |= ended.cpu_gap_ns.is_some();
         let Some(known) = self.processes.threads.get_mut(&ended.thread) else { return Ok(()) };
         let pending_ns = std::mem::take(&mut known.pending_cpu_ns);
         self.sink.event(&Event {

@@ -5,13 +5,13 @@
 //! Definitions stand in `docs/method.md`; each has a file here.
 
 mod arrivals;
-mod dirty;
+pub(crate) mod dirty;
 mod doubts;
 mod flights;
 mod histogram;
 mod literal;
 mod mix;
-mod pages;
+pub(crate) mod pages;
 mod phases;
 mod seen;
 mod tally;
@@ -86,6 +86,7 @@ impl Character {
             unexplained_fraction: unexplained(info),
             phases: self.phases(elapsed_s),
             caches: None,
+            demand: None,
             warnings: Vec::new(),
         };
         let ground = Ground {

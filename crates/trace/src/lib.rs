@@ -8,6 +8,7 @@
 //! | [`store`] | the trace's file |
 //! | [`caches`] | what caches make of a trace: miss-ratio curves, the page cache |
 //! | [`character`] | what a trace says: five parameters and more, as an application model |
+//! | [`demand`] | what an application asks of a system: counts that any system can price |
 //! | [`export`] | traces for other tools |
 //! | [`import`](mod@import) | traces of other tools |
 
@@ -15,6 +16,7 @@ pub mod caches;
 pub mod character;
 mod classes;
 mod collected;
+pub mod demand;
 pub mod event;
 pub mod export;
 pub mod import;

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::workdir::Workdir;
 
-const RECORDS: u64 = 3000;
+pub(crate) const RECORDS: u64 = 3000;
 const RECORD_BYTES: u64 = 2300;
 
 /// A write-ahead log: records that are appended, each made durable.
-fn log() -> Workdir {
+pub(crate) fn log() -> Workdir {
     let work = Workdir::new();
     let file = File::create(work.path("log.trace")).unwrap();
     let mut info = TraceInfo { recorder: "test".to_owned(), ..TraceInfo::default() };

@@ -25,6 +25,7 @@ mod predictor;
 mod refused;
 mod run;
 mod running;
+mod seconds;
 mod suite;
 mod terminal;
 mod unwritable;

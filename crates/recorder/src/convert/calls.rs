@@ -56,6 +56,7 @@ impl Converter<'_> {
             Call::Map => self.map(ended),
             Call::Unmap => self.unmap(ended),
             Call::SyncMap => self.sync_map(ended),
+            Call::AdviseMap => self.advise_map(ended),
             Call::Control => self.control(ended),
             Call::Wait => self.call_event(ended, Op::Wait, Target::default()),
             Call::Futex if FUTEX_WAITS.contains(&(ended.argument(1) & FUTEX_COMMAND)) => {
@@ -478,18 +479,34 @@ impl Converter<'_> {
     }
 
     fn sync_map(&mut self, ended: &Ended) -> Written {
+        let at = self.mapped(ended).unwrap_or_default();
+        self.call_event(ended, Op::Msync, at)
+    }
+
+    /// Advice about a mapping decides what is read ahead of its faults. The read-ahead state of faults
+    /// is that of stream and file: no handle. `MADV_DONTNEED` gives memory back, and no cached data.
+    fn advise_map(&mut self, ended: &Ended) -> Written {
+        let advice = ended.argument(2);
+        let found = self.mapped(ended).filter(|_| advice <= libc::MADV_WILLNEED as u64);
+        let Some(at) = found else {
+            self.without_event(ended);
+            return Ok(());
+        };
+        self.call_event(ended, Op::Advise, Target { handle: 0, other: advice, ..at })
+    }
+
+    /// The part of a mapping that a call names by its address.
+    fn mapped(&mut self, ended: &Ended) -> Option<Target> {
         let (start, bytes) = (ended.argument(0), ended.argument(1));
-        let found = self.processes.of_thread(ended.thread).and_then(|process| {
-            let (address, mapping) = process.mappings.range(..=start).next_back()?;
-            (start - address < mapping.bytes.max(1)).then_some((*address, *mapping))
-        });
-        let at = found.map_or_else(Target::default, |(address, mapping)| Target {
+        let process = self.processes.of_thread(ended.thread)?;
+        let (address, mapping) = process.mappings.range(..=start).next_back()?;
+        let (within, mapping) = (start - address, *mapping);
+        (within < mapping.bytes.max(1)).then_some(Target {
             handle: mapping.handle,
             file: mapping.file,
-            offset: mapping.offset + (start - address),
+            offset: mapping.offset + within,
             length: bytes.min(mapping.bytes),
             ..Target::default()
-        });
-        self.call_event(ended, Op::Msync, at)
+        })
     }
 }

@@ -174,7 +174,11 @@ impl Files {
     }
 
     /// Tells all of them, with the directories that they are in.
-    pub(crate) fn tell(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+    pub(crate) fn tell(
+        &mut self,
+        sink: &mut dyn Sink,
+        inserted: impl Fn(&Inode) -> Option<bool>,
+    ) -> io::Result<()> {
         let mut at = 0;
         while at < self.all.len() {
             let directory = self.all[at].path.clone().and_then(|path| {
@@ -184,7 +188,14 @@ impl Files {
                 self.get(id).kind = FileKind::Directory;
                 Some(id)
             });
-            sink.file(entry(at as u32 + 1, &self.all[at], directory.unwrap_or(0)))?;
+            let known = &self.all[at];
+            // Data that were touched, and of which no page had to come in, were there before. What came
+            // in in part counts as not there: it cannot be told which part.
+            let was_looked_at = known.is_touched && known.first_bytes > 0;
+            let came_in = known.inode.as_ref().filter(|_| was_looked_at).and_then(&inserted);
+            let resident_bytes = came_in.map(|came| if came { 0 } else { known.first_bytes });
+            let entry = entry(at as u32 + 1, known, directory.unwrap_or(0));
+            sink.file(FileEntry { resident_bytes, ..entry })?;
             at += 1;
         }
         Ok(())

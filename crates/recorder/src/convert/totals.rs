@@ -27,6 +27,8 @@ pub(crate) struct Totals {
     pub(crate) programs: u64,
     /// Processor time of threads that ended.
     pub(crate) cpu_ns: u64,
+    /// True where the tracer sees pages enter the page cache.
+    pub(crate) sees_pages: bool,
     /// By the kernel.
     pub(crate) counted: Counts,
     /// What threads had been counted for when the recording reached them.
@@ -49,6 +51,11 @@ impl Totals {
     /// Pages of a file entered the page cache.
     pub(crate) fn inserted(&mut self, inode: Inode, pages: u64) {
         *self.inserted.entry(inode).or_default() += pages;
+    }
+
+    /// True where pages of a file had to come in; `None` where the tracer does not see that.
+    pub(crate) fn was_inserted(&self, inode: &Inode) -> Option<bool> {
+        self.sees_pages.then(|| self.inserted.contains_key(inode))
     }
 
     /// Pages that entered the page cache, and those of them that nothing explains.

@@ -73,6 +73,11 @@ impl Subjects {
         }
     }
 
+    /// Leaves out a file: it lies elsewhere than what is asked about.
+    pub fn leave_out(&mut self, file: u32) {
+        self.outside.insert(file);
+    }
+
     /// Whether a file is one of those asked about.
     #[must_use]
     pub fn takes_part(&self, file: u32) -> bool {

@@ -10,7 +10,7 @@ const EXTENTS_MAX: usize = 1 << 16;
 
 /// What the file was that was synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum SyncedKind {
+pub(crate) enum SyncedKind {
     New,
     Grown,
     Overwritten,
@@ -20,7 +20,7 @@ pub(super) enum SyncedKind {
 
 impl SyncedKind {
     /// The word in a model.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::New => "new",
             Self::Grown => "grown",
@@ -33,12 +33,12 @@ impl SyncedKind {
 
 /// A sync and what it had to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Synced {
-    pub(super) kind: SyncedKind,
-    pub(super) pages: u64,
-    pub(super) extents: u64,
+pub(crate) struct Synced {
+    pub(crate) kind: SyncedKind,
+    pub(crate) pages: u64,
+    pub(crate) extents: u64,
     /// Writes to the file since the sync before.
-    pub(super) writes: u64,
+    pub(crate) writes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -54,25 +54,25 @@ struct DirtyFile {
 
 /// Dirty data of all files.
 #[derive(Debug, Default)]
-pub(super) struct Dirty {
+pub(crate) struct Dirty {
     files: HashMap<u32, DirtyFile>,
     /// Whether some file had more pieces than are kept apart.
-    pub(super) is_bounded: bool,
+    pub(crate) is_bounded: bool,
 }
 
 impl Dirty {
     /// A file was made, or cut to nothing.
-    pub(super) fn created(&mut self, file: u32) {
+    pub(crate) fn created(&mut self, file: u32) {
         self.files.insert(file, DirtyFile { is_new: true, ..DirtyFile::default() });
     }
 
     /// A file went away, and what was dirty of it.
-    pub(super) fn gone(&mut self, file: u32) {
+    pub(crate) fn gone(&mut self, file: u32) {
         self.files.remove(&file);
     }
 
     /// A file was written; `length` is how long it was when it was first seen.
-    pub(super) fn written(&mut self, file: u32, offset: u64, bytes: u64, length: u64) {
+    pub(crate) fn written(&mut self, file: u32, offset: u64, bytes: u64, length: u64) {
         let entry = self.files.entry(file);
         let file = entry.or_insert_with(|| DirtyFile {
             length,
@@ -90,7 +90,7 @@ impl Dirty {
     }
 
     /// Takes what a sync writes out.
-    pub(super) fn synced(&mut self, file: u32, is_directory: bool) -> Synced {
+    pub(crate) fn synced(&mut self, file: u32, is_directory: bool) -> Synced {
         let clean = Synced { kind: SyncedKind::Clean, pages: 0, extents: 0, writes: 0 };
         if is_directory {
             return Synced { kind: SyncedKind::Directory, ..clean };

@@ -42,6 +42,7 @@ pub fn mix(a: &App, b: &App) -> App {
         // Whose pages leave first depends on both: to be asked of the traces.
         caches: None,
         whole,
+        demand: None,
         warnings,
     }
 }

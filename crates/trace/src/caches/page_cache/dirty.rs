@@ -1,6 +1,6 @@
 //! Which pages are dirty, since when, and how many may be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::folios::FolioId;
 
@@ -31,6 +31,8 @@ struct DirtyFile {
 #[derive(Debug)]
 pub(super) struct Dirty {
     files: BTreeMap<u32, DirtyFile>,
+    /// When files became dirty, and which.
+    by_age: BTreeSet<(u64, u32)>,
     pages: u64,
     background: u64,
     written_back: u64,
@@ -42,6 +44,7 @@ impl Dirty {
     pub(super) const fn new(background: u64) -> Self {
         Self {
             files: BTreeMap::new(),
+            by_age: BTreeSet::new(),
             pages: 0,
             background,
             written_back: 0,
@@ -73,11 +76,12 @@ impl Dirty {
     /// A folio became dirty.
     pub(super) fn add(&mut self, file: u32, first: u64, pages: u64, id: FolioId) {
         let now_ns = self.now_ns;
-        let file = self.files.entry(file).or_default();
-        if file.folios.is_empty() {
-            file.since_ns = now_ns;
+        let of_file = self.files.entry(file).or_default();
+        if of_file.folios.is_empty() {
+            of_file.since_ns = now_ns;
+            self.by_age.insert((now_ns, file));
         }
-        file.folios.insert(first, id);
+        of_file.folios.insert(first, id);
         self.pages += pages;
     }
 
@@ -88,6 +92,7 @@ impl Dirty {
             self.pages -= pages;
         }
         if of_file.folios.is_empty() {
+            self.by_age.remove(&(of_file.since_ns, file));
             self.files.remove(&file);
         }
     }
@@ -104,13 +109,15 @@ impl Dirty {
         let now_ns = self.now_ns;
         if let Some(of_file) = self.files.get_mut(&file) {
             of_file.cursor = page;
+            self.by_age.remove(&(of_file.since_ns, file));
+            self.by_age.insert((now_ns, file));
             of_file.since_ns = now_ns;
         }
     }
 
     /// The file that has been dirty for longest.
     pub(super) fn oldest(&self) -> Option<u32> {
-        self.files.iter().min_by_key(|(_, file)| file.since_ns).map(|(id, _)| *id)
+        self.by_age.first().map(|(_, file)| *file)
     }
 
     /// Folios of a file from where the flusher stopped, then those before.

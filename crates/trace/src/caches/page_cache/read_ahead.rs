@@ -141,7 +141,8 @@ impl Window {
         /// `MMAP_LOTSAMISS`.
         const MANY: u64 = 100;
         self.mapped_misses = (self.mapped_misses + 1).min(10 * MANY);
-        if self.pages == 0 || self.mapped_misses > MANY {
+        // `VM_RAND_READ` reads nothing around.
+        if self.pages == 0 || self.is_random || self.mapped_misses > MANY {
             return Ask::Plain(1);
         }
         self.start = index.saturating_sub(self.pages / 2);
