@@ -109,7 +109,7 @@ impl Journal {
         self.file.write_all(&text)?;
         self.chain = chain;
         match line {
-            Line::Point(_) | Line::Trial(_) => self.worth = Worth::Kept,
+            Line::Point(_) | Line::Trial(_) | Line::Element(_) => self.worth = Worth::Kept,
             // Some filesystems find out only now that there was no room.
             Line::End(_) => self.file.sync_all()?,
             _ => {}

@@ -15,6 +15,7 @@ use crate::chart::{Chart, Table};
 use crate::costs;
 use crate::course::{self, Part};
 use crate::datasheet::{self, SheetRow};
+use crate::vector::{self, VectorGroup};
 use crate::doubts::{self, Doubt};
 use crate::facts::{self, Fact};
 use crate::family::Family;
@@ -78,6 +79,8 @@ pub fn html(page: &ReportPage<'_>) -> String {
         doubts: doubts::doubts(record, &samples),
         sheet: datasheet::rows(record),
         sheet_notes: datasheet::notes(record),
+        vector: vector::groups(record),
+        vector_notes: vector::notes(record),
         rows: summary::region_rows(record, &samples),
         borders: record.borders.iter().map(landscape::border_words).collect(),
         parts: course::parts(record),
@@ -129,6 +132,8 @@ struct Page<'a> {
     doubts: Vec<Doubt>,
     sheet: Vec<SheetRow>,
     sheet_notes: Vec<String>,
+    vector: Vec<VectorGroup>,
+    vector_notes: Vec<String>,
     rows: Vec<RegionRow>,
     borders: Vec<String>,
     regions: Vec<RegionSection>,

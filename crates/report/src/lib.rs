@@ -29,6 +29,7 @@ mod suite;
 mod summary;
 mod text;
 mod validation;
+mod vector;
 
 pub use answers::Answers;
 pub use comparison::{ComparedSystem, ComparisonPage, comparison_html};

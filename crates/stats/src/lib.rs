@@ -13,6 +13,7 @@ pub mod interval;
 pub mod least_squares;
 pub mod maximise;
 pub mod monotone;
+pub mod non_negative;
 pub mod pool;
 pub mod quantile;
 pub mod segment;
@@ -20,6 +21,7 @@ pub mod series;
 pub mod steady;
 pub mod step;
 
+pub use non_negative::{Observation, non_negative};
 pub use interval::{Mean, normal_quantile, t_two_sided};
 pub use pool::{Spread, Visit};
 pub use quantile::{NORMAL_90, conformal_quantile, median, quantile, robust_sd};
