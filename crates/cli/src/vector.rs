@@ -19,10 +19,10 @@ use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
 use crate::origin::origin;
+use crate::out_file;
 use crate::output::{self, answer, say};
 use crate::page_file;
 use crate::progress::Steps;
-use crate::out_file;
 
 /// In less time than this the most important elements do not come to two rounds, seconds.
 const BUDGET_MIN_S: f64 = 5.0;
@@ -114,7 +114,8 @@ fn measure(
     for warning in warnings {
         journal.put(&Line::Warning(warning))?;
     }
-    let left_s = (budget_s - clock.now_s()).max(1.0);
+    // Cleaning up takes a moment.
+    let left_s = (budget_s * 0.97 - clock.now_s()).max(1.0);
     let request = vector::Request {
         directory,
         run: &run,

@@ -103,7 +103,7 @@ impl Elements {
         let done = if *is_prepared { Ok(()) } else { probe.prepare(&mut self.at) };
         *is_prepared = true;
         let done = done.and_then(|()| probe.round(&mut self.at));
-        // What was taken before it failed stands.
+        // Of a round that fails nothing is kept; earlier ones stand.
         let samples = self.at.take_samples();
         done.map(|()| samples)
     }

@@ -36,8 +36,7 @@ use ioscape_model::{
 use ioscape_model::{Forecast, line::Resumed};
 
 use crate::bench::Bench;
-use crate::course::MeasureVector;
-use crate::explore::{self, Earlier, Event, Journal, JournalError, Outcome};
+use crate::explore::{self, Earlier, Event, Journal, JournalError, MeasureVector, Outcome};
 use crate::forecast::{self, ForecastRow, Question};
 use crate::plan::extent::{self, files_bytes};
 use crate::plan::{self, BlendPlan, BlendSettings, Plan};

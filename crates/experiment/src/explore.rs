@@ -10,7 +10,7 @@ use ioscape_model::{
     Warning, Workload,
 };
 
-pub use crate::course::{Earlier, Event, Journal, JournalError, Outcome, Run};
+pub use crate::course::{Earlier, Event, Journal, JournalError, MeasureVector, Outcome, Run};
 use crate::course::{Progress, stood_still};
 use crate::measure::{Subject, measure};
 use crate::plan::left_out::left_out;
@@ -187,8 +187,7 @@ const VECTOR_WRITES_BYTES: u64 = 2 << 30;
 
 fn vector_is_due(run: &Run<'_>, next: Option<&Visit>, elapsed_s: f64) -> bool {
     let is_late = |visit: &Visit| matches!(visit.role, Role::Refinement | Role::Extra);
-    run.vector.is_some()
-        && (elapsed_s >= VECTOR_FROM * run.budget_s || next.is_none_or(is_late))
+    run.vector.is_some() && (elapsed_s >= VECTOR_FROM * run.budget_s || next.is_none_or(is_late))
 }
 
 /// Measures it and writes its lines. What there is no time or room for is left out, and said.

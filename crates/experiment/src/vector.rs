@@ -71,11 +71,8 @@ pub struct Step {
 pub fn measure(request: &Request<'_>, on_step: &mut dyn FnMut(Step)) -> Result<SystemVector> {
     let Request { directory, run, budget, written_max_bytes, seed, clock, interrupt } = request;
     let (began_s, budget_s) = (clock.now_s(), budget.as_secs_f64());
-    let limits = Limits {
-        pace: Pace::within(budget_s),
-        written_max_bytes: *written_max_bytes,
-        seed: *seed,
-    };
+    let limits =
+        Limits { pace: Pace::within(budget_s), written_max_bytes: *written_max_bytes, seed: *seed };
     let opened = Elements::open(Arc::clone(directory), run, limits, Arc::clone(interrupt))?;
     let mut source = Timed { elements: opened, clock: *clock, began_s };
     let taken = take(&mut source, budget_s, on_step)?;
@@ -156,11 +153,7 @@ struct Course {
 
 /// Visits every part in each round while there is time. The first round makes what is measured and
 /// is not counted where another follows: caches and journals were cold in it.
-fn take(
-    source: &mut dyn Source,
-    budget_s: f64,
-    on_step: &mut dyn FnMut(Step),
-) -> Result<Taken> {
+fn take(source: &mut dyn Source, budget_s: f64, on_step: &mut dyn FnMut(Step)) -> Result<Taken> {
     let mut taken = Taken::default();
     let mut parts = vec![Course { cost_s: None, is_given_up: false }; source.parts()];
     for round in 0..=ROUNDS_MAX {

@@ -76,7 +76,7 @@ fn gathered(record: &Record, samples: &Samples<'_>) -> Vec<Warning> {
 /// What the record lacks: a reader has to know it before anything else.
 pub(crate) fn gaps(record: &Record, samples: &Samples<'_>) -> Vec<String> {
     let mut all = Vec::new();
-    if record.points.is_empty() && record.estimates.is_empty() {
+    if record.points.is_empty() && record.estimates.is_empty() && record.elements.is_empty() {
         all.push("Nothing has been measured yet: the record holds no point.".to_owned());
     } else if !samples.pooled {
         all.push(

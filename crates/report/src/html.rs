@@ -15,7 +15,6 @@ use crate::chart::{Chart, Table};
 use crate::costs;
 use crate::course::{self, Part};
 use crate::datasheet::{self, SheetRow};
-use crate::vector::{self, VectorGroup};
 use crate::doubts::{self, Doubt};
 use crate::facts::{self, Fact};
 use crate::family::Family;
@@ -31,6 +30,7 @@ use crate::sayings;
 use crate::summary::{self, RegionRow};
 use crate::validation::ValidationPage;
 use crate::validation::page::Check;
+use crate::vector::{self, VectorGroup};
 
 mod predictor;
 mod reproduce;

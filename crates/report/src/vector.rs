@@ -1,6 +1,6 @@
 //! The system vector in words: groups of rows, the same on the page and in the terminal.
 
-use ioscape_model::units::{MIB, show_seconds};
+use ioscape_model::units::{MIB, show_percent, show_seconds};
 use ioscape_model::{Element, ElementName, Record};
 
 /// Operations that belong together.
@@ -12,7 +12,7 @@ pub(crate) struct VectorGroup {
 /// An element as it is shown; a term that is 0 is empty.
 pub(crate) struct VectorRow {
     pub(crate) name: &'static str,
-    /// `5.01 ms (4.96–5.07 ms)`.
+    /// `5.01 ms ±1.1 %`.
     pub(crate) time: String,
     pub(crate) per_call: String,
     pub(crate) per_mib: String,
@@ -84,11 +84,11 @@ pub(crate) fn groups(record: &Record) -> Vec<VectorGroup> {
 
 fn row(element: &Element) -> VectorRow {
     let Element { name, time_s, terms, operations, warnings } = element;
-    let low_high = format!("{}–{}", show_seconds(time_s.low), show_seconds(time_s.high));
+    let half = (time_s.high - time_s.low) / 2.0 / time_s.value.max(f64::MIN_POSITIVE);
     let term = |seconds: f64| if seconds > 0.0 { show_seconds(seconds) } else { String::new() };
     VectorRow {
         name: name.word(),
-        time: format!("{} ({low_high})", show_seconds(time_s.value)),
+        time: format!("{} ±{}", show_seconds(time_s.value), show_percent(half)),
         per_call: term(terms.per_call_s),
         per_mib: term(terms.per_byte_s * MIB as f64),
         per_page: term(terms.per_page_s),
@@ -137,8 +137,11 @@ mod tests {
             warnings: vec![Warning::new(Code::TooFewRepeats, "few", "more")],
         };
         let row = row(&element);
-        assert_eq!(row.time, "5.01 ms (4.96 ms–5.07 ms)");
-        assert_eq!([row.per_call, row.per_mib, row.per_page, row.per_extent], ["2.50 ms", "", "", "2.50 ms"]);
+        assert!(row.time.starts_with("5.01 ms ±1"), "{}", row.time);
+        assert_eq!(
+            [row.per_call, row.per_mib, row.per_page, row.per_extent],
+            ["2.50 ms", "", "", "2.50 ms"]
+        );
         assert!(row.is_doubted);
         assert_eq!(title(element.name), TITLES[1]);
     }

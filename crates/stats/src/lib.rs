@@ -21,8 +21,8 @@ pub mod series;
 pub mod steady;
 pub mod step;
 
-pub use non_negative::{Observation, non_negative};
 pub use interval::{Mean, normal_quantile, t_two_sided};
+pub use non_negative::{Observation, non_negative};
 pub use pool::{Spread, Visit};
 pub use quantile::{NORMAL_90, conformal_quantile, median, quantile, robust_sd};
 pub use series::Piece;

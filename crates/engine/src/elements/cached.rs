@@ -136,12 +136,9 @@ impl Probe for Growing {
 
     fn round(&mut self, at: &mut Workplace) -> Result<()> {
         let Some(buffer) = &self.buffer else { return Ok(()) };
-        for (name, bytes) in [
-            (Append, PAGE),
-            (Append, 16 * PAGE),
-            (Append, MIB),
-            (AppendUnaligned, UNALIGNED),
-        ] {
+        for (name, bytes) in
+            [(Append, PAGE), (Append, 16 * PAGE), (Append, MIB), (AppendUnaligned, UNALIGNED)]
+        {
             append(at, (name, bytes), buffer)?;
         }
         for pages in [1, 16, 256] {
@@ -157,11 +154,7 @@ impl Probe for Growing {
 }
 
 /// Appends to a new file, which goes again before most of it was written back.
-fn append(
-    at: &mut Workplace,
-    (name, bytes): (ElementName, usize),
-    buffer: &Buffer,
-) -> Result<()> {
+fn append(at: &mut Workplace, (name, bytes): (ElementName, usize), buffer: &Buffer) -> Result<()> {
     let root = at.root();
     let file = fresh(&root).map_err(|error| at.error("create", error))?;
     let calls = (at.room_bytes(APPENDED_BYTES) / bytes as u64).max(1);

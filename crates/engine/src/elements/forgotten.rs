@@ -7,9 +7,7 @@ use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-use ioscape_model::ElementName::{
-    self, OpenMissed, ReaddirMissed, StatMissed, UnlinkMissed,
-};
+use ioscape_model::ElementName::{self, OpenMissed, ReaddirMissed, StatMissed, UnlinkMissed};
 use ioscape_model::{Code, Warning};
 use rustix::fs::{Advice, AtFlags, Mode, OFlags};
 
@@ -132,8 +130,7 @@ fn open(at: &mut Workplace, crowd: &Crowd) -> Result<()> {
     let mut open = Vec::with_capacity(names.len());
     at.time((OpenMissed, Shape::NONE), enough, |call| {
         let name = names[call as usize].as_c_str();
-        rustix::fs::openat(&crowd.directory, name, flags, Mode::empty())
-            .map(|file| open.push(file))
+        rustix::fs::openat(&crowd.directory, name, flags, Mode::empty()).map(|file| open.push(file))
     })?;
     Ok(())
 }
@@ -169,7 +166,9 @@ impl Account {
         let group = own.as_ref().map_or_else(|| found.path.clone(), |own| own.group().to_owned());
         let account = Self { group, version: found.version, device: device(at), _own: own };
         if !account.control().exists() {
-            return Err("the kernel empties no memory groups here (memory.reclaim, 5.19)".to_owned());
+            return Err(
+                "the kernel empties no memory groups here (memory.reclaim, 5.19)".to_owned()
+            );
         }
         Ok(account)
     }

@@ -29,9 +29,8 @@ impl Mapping {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let nowhere = std::ptr::null_mut();
         // SAFETY: as above.
-        let start = unsafe {
-            rustix::mm::mmap_anonymous(nowhere, length, access, MapFlags::PRIVATE)
-        }?;
+        let start =
+            unsafe { rustix::mm::mmap_anonymous(nowhere, length, access, MapFlags::PRIVATE) }?;
         Ok(Self { start: not_null(start)?, length })
     }
 

@@ -15,6 +15,8 @@ use super::sample::Shape;
 use super::workplace::{Enough, PAGE, Workplace, open_at, read_at};
 use crate::error::Result;
 
+/// How often a file is mapped in a round.
+const MAPS: u64 = 500;
 /// What is mapped and touched, bytes.
 const MAPPED_BYTES: u64 = 8 << 20;
 const ANONYMOUS_BYTES: usize = 16 << 20;
@@ -61,33 +63,26 @@ impl Probe for Faults {
         drop(mapping);
         at.note_written(length as u64)?;
         rustix::fs::fdatasync(file).map_err(|error| at.error("write back", error))?;
-        let mut mapping =
-            Mapping::anonymous(ANONYMOUS_BYTES).map_err(|error| failed(at, error))?;
+        let mut mapping = Mapping::anonymous(ANONYMOUS_BYTES).map_err(|error| failed(at, error))?;
         touch_all(at, FaultAnonymous, ANONYMOUS_BYTES, |offset| mapping.write(offset));
         drop(mapping);
-        let from_s = at.now_s();
-        const MAPS: u64 = 500;
+        let lap = at.lap();
         for _ in 0..MAPS {
             Mapping::of_file(file, length).map(drop).map_err(|error| failed(at, error))?;
         }
-        let passed_s = at.now_s() - from_s;
+        let passed_s = at.since(&lap);
         at.push(Map, Shape::NONE, (2 * MAPS, passed_s));
         Ok(())
     }
 }
 
 /// Every page once, front to back.
-fn touch_all(
-    at: &mut Workplace,
-    name: ElementName,
-    length: usize,
-    mut touch: impl FnMut(usize),
-) {
-    let from_s = at.now_s();
+fn touch_all(at: &mut Workplace, name: ElementName, length: usize, mut touch: impl FnMut(usize)) {
+    let lap = at.lap();
     for offset in (0..length).step_by(PAGE) {
         touch(offset);
     }
-    let passed_s = at.now_s() - from_s;
+    let passed_s = at.since(&lap);
     at.push(name, Shape::NONE, ((length / PAGE) as u64, passed_s));
 }
 

@@ -48,8 +48,8 @@ impl Probe for Missed {
 
     fn prepare(&mut self, at: &mut Workplace) -> Result<()> {
         let mut buffer = at.buffer(MIB);
-        let file = open_at(at.root(), FILE, OFlags::empty())
-            .map_err(|error| at.error("create", error))?;
+        let file =
+            open_at(at.root(), FILE, OFlags::empty()).map_err(|error| at.error("create", error))?;
         let length = at.room_bytes(COLD_BYTES).max(4 << 20);
         let length = lay_out_open(at, &file, (&mut buffer, length))?;
         let made = Made { file: File::from(file), buffer, length };

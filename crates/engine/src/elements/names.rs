@@ -145,14 +145,12 @@ fn look(at: &mut Workplace, crowd: &Crowd) -> Result<()> {
         rustix::fs::statat(directory, name(call), AtFlags::empty()).map(drop)
     })?;
     at.time((Access, Shape::NONE), enough_looks, |call| {
-        rustix::fs::accessat(
-            directory,
-            name(call),
-            rustix::fs::Access::READ_OK,
-            AtFlags::empty(),
-        )
+        rustix::fs::accessat(directory, name(call), rustix::fs::Access::READ_OK, AtFlags::empty())
     })?;
     let absent = names("none", ROUND);
+    for name in &absent {
+        rustix::fs::statat(directory, name.as_c_str(), AtFlags::empty()).ok();
+    }
     at.time((StatNegative, Shape::NONE), enough_looks, |call| {
         let name = absent[call as usize % absent.len()].as_c_str();
         match rustix::fs::statat(directory, name, AtFlags::empty()) {
@@ -170,27 +168,34 @@ fn look(at: &mut Workplace, crowd: &Crowd) -> Result<()> {
         drop(open.pop());
         Ok(())
     })?;
+    read_through(at, directory)?;
     list(at, directory, ReaddirEntry)
 }
 
 /// Reads a directory to its end; the sample is of its entries.
 pub(super) fn list(at: &mut Workplace, directory: impl AsFd, of: ElementName) -> Result<()> {
+    let lap = at.lap();
+    let entries = read_through(at, directory)?;
+    let passed_s = at.since(&lap);
+    at.push(of, Shape::NONE, (entries, passed_s));
+    Ok(())
+}
+
+/// How many entries there are.
+fn read_through(at: &Workplace, directory: impl AsFd) -> Result<u64> {
     let failed = |at: &Workplace, error| at.error("list", error);
     // A descriptor of its own: the position belongs to it.
     let flags = READ | OFlags::DIRECTORY;
     let own = rustix::fs::openat(directory, ".", flags, Mode::empty());
     let own = own.map_err(|error| failed(at, error))?;
     let mut buffer = Vec::with_capacity(32 << 10);
-    let from_s = at.now_s();
     let mut listing = rustix::fs::RawDir::new(own, buffer.spare_capacity_mut());
     let mut entries = 0;
     while let Some(entry) = listing.next() {
         entry.map_err(|error| failed(at, error))?;
         entries += 1;
     }
-    let passed_s = at.now_s() - from_s;
-    at.push(of, Shape::NONE, (entries, passed_s));
-    Ok(())
+    Ok(entries)
 }
 
 /// Makes names, changes and removes them.
@@ -262,9 +267,7 @@ fn directories(at: &mut Workplace, crowd: &Crowd) -> Result<()> {
     })? as usize;
     list[gone..made]
         .iter()
-        .try_for_each(|name| {
-            rustix::fs::unlinkat(directory, name.as_c_str(), AtFlags::REMOVEDIR)
-        })
+        .try_for_each(|name| rustix::fs::unlinkat(directory, name.as_c_str(), AtFlags::REMOVEDIR))
         .map_err(|error| at.error("remove", error))
 }
 

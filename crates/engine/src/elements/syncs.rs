@@ -68,7 +68,7 @@ impl Probe for Syncs {
         }
         sync_directory(at)?;
         fdatasync(file).map_err(|error| at.error("write back", error))?;
-        at.time((SyncClean, Shape::NONE), at.cheap(), |_| fdatasync(file))?;
+        at.time((SyncClean, Shape::NONE), enough(at), |_| fdatasync(file))?;
         Ok(())
     }
 }
@@ -95,8 +95,7 @@ fn overwrite(
         })
     };
     let shape = Shape::pages(count, pieces);
-    let synced =
-        at.time_each((SyncOverwritten, shape), enough(at), dirty, |()| fdatasync(file))?;
+    let synced = at.time_each((SyncOverwritten, shape), enough(at), dirty, |()| fdatasync(file))?;
     at.note_written(synced * (count * PAGE) as u64)
 }
 

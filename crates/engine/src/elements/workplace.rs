@@ -88,6 +88,7 @@ pub(super) struct Workplace {
     root: Arc<OwnedFd>,
     directory: Arc<Directory>,
     watch: Stopwatch,
+    queue: RunQueue,
     interrupt: Arc<AtomicBool>,
     limits: Limits,
     chance: Xoshiro256PlusPlus,
@@ -116,6 +117,7 @@ impl Workplace {
             root: Arc::new(root),
             directory,
             watch: Stopwatch::calibrated(),
+            queue: RunQueue::open(),
             interrupt,
             limits,
             chance: Xoshiro256PlusPlus::seed_from_u64(limits.seed),
@@ -156,6 +158,20 @@ impl Workplace {
 
     pub(super) fn now_s(&self) -> f64 {
         self.watch.now_ns() as f64 * 1e-9
+    }
+
+    /// A moment to count from.
+    pub(super) fn lap(&self) -> Lap {
+        let waited_ns = self.queue.waited_ns();
+        Lap { waited_ns, at_ns: self.watch.now_ns() }
+    }
+
+    /// Seconds since then, without those in which this thread could have gone on and others had the
+    /// processor: they are no part of what an operation takes.
+    pub(super) fn since(&self, lap: &Lap) -> f64 {
+        let passed_ns = self.watch.now_ns() - lap.at_ns;
+        let waited_ns = self.queue.waited_ns().saturating_sub(lap.waited_ns);
+        passed_ns.saturating_sub(waited_ns).max(1) as f64 * 1e-9
     }
 
     /// Bytes that files may take here, at most.
@@ -224,9 +240,8 @@ impl Workplace {
 
     /// Notes a doubt about an element, once for each code.
     pub(super) fn doubt(&mut self, name: ElementName, warning: Warning) {
-        let is_known = |(of, known): &(ElementName, Warning)| {
-            *of == name && known.code == warning.code
-        };
+        let is_known =
+            |(of, known): &(ElementName, Warning)| *of == name && known.code == warning.code;
         if !self.warnings.iter().any(is_known) {
             self.warnings.push((name, warning));
         }
@@ -263,6 +278,7 @@ impl Workplace {
             return Ok(0);
         }
         let most_ns = (enough.seconds * 1e9) as u64;
+        let lap = self.lap();
         let began_ns = self.watch.now_ns();
         let (mut calls, mut batch, mut passed_ns) = (0, 1, 0);
         while calls < enough.calls && (calls == 0 || passed_ns < most_ns) {
@@ -278,7 +294,8 @@ impl Workplace {
                 batch = (batch * 2).min(BATCH_MAX);
             }
         }
-        self.push(name, shape, (calls, passed_ns as f64 * 1e-9));
+        let time_s = self.since(&lap);
+        self.push(name, shape, (calls, time_s));
         Ok(calls)
     }
 
@@ -300,21 +317,21 @@ impl Workplace {
         }
         let most_ns = (enough.seconds * 1e9) as u64;
         let began_ns = self.watch.now_ns();
-        let (mut calls, mut timed_ns) = (0, 0);
+        let (mut calls, mut timed_s) = (0, 0.0);
         while calls < enough.calls && (calls == 0 || self.watch.now_ns() - began_ns < most_ns) {
             let mut prepared = match before(calls) {
                 Ok(prepared) => prepared,
                 Err(error) => return self.failed(name, error).map(|()| calls),
             };
-            let from_ns = self.watch.now_ns();
+            let lap = self.lap();
             let done = operation(&mut prepared);
-            timed_ns += self.watch.now_ns() - from_ns;
+            timed_s += self.since(&lap);
             if let Err(error) = done {
                 return self.failed(name, error).map(|()| calls);
             }
             calls += 1;
         }
-        self.push(name, shape, (calls, timed_ns as f64 * 1e-9));
+        self.push(name, shape, (calls, timed_s));
         Ok(calls)
     }
 
@@ -356,6 +373,41 @@ impl Workplace {
 
     pub(super) fn error(&self, operation: &'static str, error: Errno) -> Error {
         Error::path(operation, self.path(), error)
+    }
+}
+
+/// A moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lap {
+    at_ns: u64,
+    /// For how long this thread had waited for a processor by then.
+    waited_ns: u64,
+}
+
+/// How long this thread has waited for a processor while it could run, as the kernel counts it.
+#[derive(Debug)]
+struct RunQueue {
+    /// The thread's `schedstat`, where the kernel keeps one.
+    counter: Option<std::fs::File>,
+}
+
+impl RunQueue {
+    /// Of the thread that asks.
+    fn open() -> Self {
+        Self { counter: std::fs::File::open("/proc/thread-self/schedstat").ok() }
+    }
+
+    /// The second number: nanoseconds (Documentation/scheduler/sched-stats in the kernel). It is 0
+    /// where nobody counts.
+    fn waited_ns(&self) -> u64 {
+        let mut text = [0; 64];
+        let length = self
+            .counter
+            .as_ref()
+            .and_then(|counter| std::os::unix::fs::FileExt::read_at(counter, &mut text, 0).ok());
+        let numbers = std::str::from_utf8(&text[..length.unwrap_or(0)]).ok();
+        let waited = numbers.and_then(|text| text.split_whitespace().nth(1)?.parse().ok());
+        waited.unwrap_or(0)
     }
 }
 

@@ -63,9 +63,9 @@ impl Probe for WrittenBack {
             for place in places {
                 write_at(file, buffer.get(piece), place * piece as u64).map_err(failed)?;
             }
-            let from_s = at.now_s();
+            let lap = at.lap();
             flush(file).map_err(failed)?;
-            let passed_s = at.now_s() - from_s;
+            let passed_s = at.since(&lap);
             at.note_written((places.len() * piece) as u64)?;
             Ok::<f64, crate::Error>(passed_s)
         };

@@ -31,8 +31,7 @@ impl Timing {
 
 /// An element, from the samples of each round; `None` without any.
 pub(super) fn element(name: ElementName, rounds: &[Vec<Sample>]) -> Option<Element> {
-    let counted =
-        if rounds.len() > ROUNDS_WITHOUT_FIRST { &rounds[1..] } else { rounds };
+    let counted = if rounds.len() > ROUNDS_WITHOUT_FIRST { &rounds[1..] } else { rounds };
     let timings = timings(counted);
     let usual = timings.first()?;
     let mut warnings = Vec::new();
@@ -126,20 +125,13 @@ fn terms(name: ElementName, timings: &[Timing]) -> Terms {
     let of = |index: usize| {
         used.iter().position(|used| *used == index).map_or(0.0, |place| found[place])
     };
-    Terms {
-        per_call_s: of(0),
-        per_byte_s: of(1),
-        per_page_s: of(2),
-        per_extent_s: of(3),
-    }
+    Terms { per_call_s: of(0), per_byte_s: of(1), per_page_s: of(2), per_extent_s: of(3) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ioscape_model::ElementName::{
-        ReadHit, ReadSequentialMiss, SyncOverwritten, Unlink,
-    };
+    use ioscape_model::ElementName::{ReadHit, ReadSequentialMiss, SyncOverwritten, Unlink};
     use rand::{Rng as _, SeedableRng as _};
     use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -184,9 +176,7 @@ mod tests {
             let taken = rounds(SyncOverwritten, (truth, &sync_shapes()), (8, 0.05, seed));
             let found = element(SyncOverwritten, &taken).unwrap();
             let terms = found.terms;
-            for (found, truth) in
-                [(terms.per_call_s, 2.5e-3), (terms.per_extent_s, 2.4e-3)]
-            {
+            for (found, truth) in [(terms.per_call_s, 2.5e-3), (terms.per_extent_s, 2.4e-3)] {
                 assert!((found / truth - 1.0).abs() < 0.15, "seed {seed}: {found} for {truth}");
             }
             assert!(terms.per_page_s > 0.0 && terms.per_page_s < 1e-4, "seed {seed}: {terms:?}");
@@ -209,7 +199,8 @@ mod tests {
     #[test]
     fn no_term_is_negative_and_the_usual_shape_is_met() {
         // Larger ones are cheaper here: nothing that can be said with a line that rises.
-        let sample = |bytes, time_s| Sample { name: ReadHit, shape: Shape::bytes(bytes), calls: 1, time_s };
+        let sample =
+            |bytes, time_s| Sample { name: ReadHit, shape: Shape::bytes(bytes), calls: 1, time_s };
         let taken = vec![vec![sample(4096, 4e-6), sample(16, 5e-6), sample(65536, 3.9e-6)]; 4];
         let found = element(ReadHit, &taken).unwrap();
         assert!((found.time_s.value - 4e-6).abs() < 1e-12, "the first shape is the usual one");

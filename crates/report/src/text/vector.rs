@@ -32,7 +32,14 @@ pub(super) fn vector(page: &mut Page, record: &Record) {
     for group in groups {
         let rows = group.rows.into_iter().filter(|row| is_all || SHORT.contains(&row.name));
         let mut table = plain_table(page.width);
-        table.set_header(["operation", "time (95 %)", "per call", "per MiB", "per page", "per piece"]);
+        table.set_header([
+            "operation",
+            "time (95 %)",
+            "per call",
+            "per MiB",
+            "per page",
+            "per piece",
+        ]);
         for row in rows {
             let name = format!("{}{}", row.name, if row.is_doubted { " *" } else { "" });
             let cells = [name, row.time, row.per_call, row.per_mib, row.per_page, row.per_extent];
