@@ -12,6 +12,7 @@ use crate::history::HistoryArgs;
 use crate::import::ImportArgs;
 use crate::suite::SuiteArgs;
 use crate::trace::TraceArgs;
+use crate::vector::VectorArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 the answer is \"worse\", not within the tolerance or precision asked for, \
@@ -62,6 +63,10 @@ pub(crate) enum Command {
     Suite(SuiteArgs),
     /// Record what a program does to files, import traces, and say what they hold
     Trace(TraceArgs),
+    /// Measure what each kind of operation takes: syncs, names, misses, copies, processes
+    // There are no processes to spread: --pin is refused.
+    #[command(mut_arg("pin", |arg| arg.hide(true)))]
+    Vector(VectorArgs),
     /// Say what would make a measurement misleading, and measure nothing
     Doctor(DoctorArgs),
     /// Remove leftovers of killed runs from a directory

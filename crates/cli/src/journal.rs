@@ -109,7 +109,7 @@ impl Journal {
         self.file.write_all(&text)?;
         self.chain = chain;
         match line {
-            Line::Point(_) | Line::Trial(_) => self.worth = Worth::Kept,
+            Line::Point(_) | Line::Trial(_) | Line::Element(_) => self.worth = Worth::Kept,
             // A map that is closed outlives a power cut and a device that fails: a filesystem may
             // hold a new file back for half a minute. Nothing is measured meanwhile, and maps are
             // rare; after each point it would cost a slow disk more than it measures. Some

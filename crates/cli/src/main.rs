@@ -30,6 +30,7 @@ mod suite;
 mod text_file;
 mod trace;
 mod validate;
+mod vector;
 mod workload_arg;
 
 use std::process::ExitCode;
@@ -67,6 +68,7 @@ fn run_command(command: Command, clock: Clock) -> anyhow::Result<Exit> {
         Command::Import(args) => import::import(&args),
         Command::Suite(args) => suite::suite(&args, clock),
         Command::Trace(args) => trace::trace(&args, clock),
+        Command::Vector(args) => vector::vector(&args, clock),
         Command::Doctor(args) => doctor::doctor(&args, clock),
         Command::Clean(args) => clean::clean(&args),
         Command::Man(args) => manual::man(&args),

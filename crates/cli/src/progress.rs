@@ -26,6 +26,42 @@ pub(crate) enum Until {
     Visits { count: usize, forecast_s: f64 },
 }
 
+/// Progress of something that goes round within a budget: one line that moves.
+pub(crate) struct Steps {
+    bar: Option<ProgressBar>,
+    budget_s: f64,
+}
+
+impl Steps {
+    /// Says nothing where `quiet`, and in a pipe.
+    pub(crate) fn new(budget_s: f64, quiet: bool) -> Self {
+        let shown = !quiet && std::io::stderr().is_terminal();
+        let bar = shown.then(|| {
+            let bar = ProgressBar::new(STEPS);
+            let style = ProgressStyle::with_template("{bar:20} {wide_msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        });
+        Self { bar, budget_s }
+    }
+
+    /// Where it is.
+    pub(crate) fn show(&mut self, elapsed_s: f64, round: usize, what: &str) {
+        let Some(bar) = &self.bar else { return };
+        bar.set_position(((elapsed_s / self.budget_s).min(1.0) * STEPS as f64) as u64);
+        let left = show_seconds((self.budget_s - elapsed_s).max(0.0));
+        bar.set_message(format!("round {}, at most {left} left: {what}", round + 1));
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Progress of a run, a validation, a measurement. Dropped, it takes its moving lines away; do so
 /// before anything else is said.
 pub(crate) struct Progress {
@@ -66,6 +102,13 @@ impl Progress {
             }
             explore::Event::Measuring(event) => self.measuring(event),
             explore::Event::Sustaining(sustaining) => self.sustaining(sustaining),
+            explore::Event::Vector(step) => {
+                self.why = "system vector";
+                let (round, name) = (step.round + 1, step.name);
+                self.what = format!("system vector, round {round}: {name}");
+                let text = self.what.clone();
+                self.draw(&text);
+            }
             explore::Event::Point(_) => {}
             explore::Event::Map { revision, landscape } => {
                 if let Some(bar) = &self.bar {

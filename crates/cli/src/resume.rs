@@ -39,6 +39,9 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
         Method::Compare => {
             return Err(usage(format!("{shown} holds a live comparison: compare again instead")));
         }
+        Method::Vector => {
+            return Err(usage(format!("{shown} holds a system vector: measure it again instead")));
+        }
         Method::Suite => {
             return Err(usage(format!(
                 "{shown} holds classic benchmarks: ioscape suite --resume {shown} goes on with them"

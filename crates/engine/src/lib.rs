@@ -9,6 +9,7 @@ pub mod clock;
 pub mod counters;
 mod device_counter;
 pub mod dirty_limit;
+pub mod elements;
 pub mod engine;
 pub mod error;
 pub mod extents;

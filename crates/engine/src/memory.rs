@@ -68,6 +68,12 @@ pub(crate) fn meminfo_bytes(meminfo: &str, key: &str) -> Option<u64> {
     })
 }
 
+/// Data of the machine that is newer than storage, bytes.
+pub(crate) fn dirty_bytes() -> Option<u64> {
+    let meminfo = read("/proc/meminfo")?;
+    Some(meminfo_bytes(&meminfo, "Dirty")? + meminfo_bytes(&meminfo, "Writeback").unwrap_or(0))
+}
+
 /// Memory this process could have now, page cache given up for it: of the machine, or of the
 /// control groups it lives in where these allow less.
 pub(crate) fn to_be_had_bytes() -> u64 {

@@ -40,6 +40,7 @@ fn record() -> Record {
         interrupt: &AtomicBool::new(false),
         journal: &mut write,
         on_event: &mut |_| {},
+        vector: None,
     };
     explore(run, Earlier::default()).unwrap();
     Record::read(text.as_slice()).unwrap()

@@ -3,12 +3,13 @@
 use std::sync::atomic::AtomicBool;
 
 use ioscape_analysis::predict::Predictor;
-use ioscape_engine::Rig;
-use ioscape_model::{Code, End, Header, Line, Point, Sustained, Warning};
+use ioscape_engine::{Error, Rig};
+use ioscape_model::{Code, End, Header, LeftOut, Line, Point, Sustained, Warning};
 
 use crate::measure;
 use crate::plan::{Landscape, Plan, Visit};
 use crate::sustain::Sustaining;
+use crate::vector::{self, SystemVector};
 use crate::written::Written;
 
 /// Laying out much takes longer, byte by byte, than the little that was tried; then it is read in.
@@ -34,6 +35,8 @@ pub enum Event<'a> {
     Measuring(measure::Event),
     /// Writing for long goes on.
     Sustaining(Sustaining),
+    /// The system vector is measured.
+    Vector(vector::Step),
     /// A visit is over.
     Point(&'a Point),
     /// A revision of the map was written.
@@ -84,7 +87,14 @@ pub struct Run<'a> {
     pub journal: &'a mut Journal<'a>,
     /// Who watches.
     pub on_event: &'a mut dyn FnMut(Event<'_>),
+    /// Measures the system vector, once; `None` where it is not to be, or was before.
+    pub vector: Option<Box<MeasureVector>>,
 }
+
+/// Measures a system vector, given how long it may take (seconds), how much it may write (bytes) and
+/// who watches.
+pub type MeasureVector =
+    dyn FnMut((f64, u64), &mut dyn FnMut(vector::Step)) -> Result<SystemVector, Error>;
 
 /// What a run gave.
 #[derive(Debug)]
@@ -115,6 +125,8 @@ pub(crate) struct Progress {
     pub(crate) points_at_map: usize,
     /// Whether no more is to be written.
     pub(crate) reads_only: bool,
+    /// Elements of the system vector that were not measured, once it was.
+    pub(crate) vector_left_out: Vec<LeftOut>,
     /// On the budget's clock.
     pub(crate) last_canary_s: f64,
 }
@@ -132,6 +144,7 @@ impl Progress {
             device_written_before_bytes: earlier.device_written_bytes,
             points_at_map: 0,
             reads_only: false,
+            vector_left_out: vec![],
             last_canary_s: f64::NEG_INFINITY,
         }
     }
@@ -143,6 +156,11 @@ impl Progress {
 
     pub(crate) fn written_bytes(&self, rig: &dyn Rig) -> u64 {
         self.written_before_bytes + rig.written_bytes()
+    }
+
+    /// Counts what was written past the rig.
+    pub(crate) fn note_written(&mut self, bytes: u64) {
+        self.written_before_bytes += bytes;
     }
 
     pub(crate) fn device_written_bytes(&self, rig: &dyn Rig) -> Option<u64> {

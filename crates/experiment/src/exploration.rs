@@ -2,7 +2,7 @@
 //! end, for whoever brings a target and takes the lines of the record.
 //!
 //! ```
-//! use std::sync::atomic::AtomicBool;
+//! use std::sync::Arc;
 //!
 //! use ioscape_engine::SimSpec;
 //! use ioscape_experiment::{Bench, Exploration, Settings, Watch};
@@ -13,7 +13,7 @@
 //! let settings = Settings { budget_s: 120.0, ..Settings::default() };
 //! let mut lines: Vec<Line> = Vec::new();
 //! let outcome = Exploration::new(bench, origin, settings)?.run(Watch {
-//!     interrupt: &AtomicBool::new(false),
+//!     interrupt: &Arc::default(),
 //!     journal: &mut |line| Ok(lines.push(line.clone())),
 //!     on_event: &mut |_| {},
 //! })?;
@@ -23,24 +23,30 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use ioscape_engine::Error;
+use ioscape_engine::{Clock, Error, RunId, target};
 use ioscape_model::units::show_bytes;
 use ioscape_model::{
-    Access, Header, Hints, Limits, Line, Method, Origin, Point, Range, Ranges, Record, Workload,
+    Access, Header, Hints, Limits, Line, Method, Origin, Point, Range, Ranges, Record, TargetKind,
+    Workload,
 };
 use ioscape_model::{Forecast, line::Resumed};
 
 use crate::bench::Bench;
-use crate::explore::{self, Earlier, Event, Journal, JournalError, Outcome};
+use crate::explore::{self, Earlier, Event, Journal, JournalError, MeasureVector, Outcome};
 use crate::forecast::{self, ForecastRow, Question};
 use crate::plan::extent::{self, files_bytes};
 use crate::plan::{self, BlendPlan, BlendSettings, Plan};
 use crate::validate::{self, Space, ValidationPlan};
+use crate::vector;
 
 mod layers;
 
+/// Shorter maps have no time for a system vector, seconds.
+const VECTOR_BUDGET_MIN_S: f64 = 180.0;
 /// A map of less data is none, bytes.
 const UNIQUE_BYTES_LEAST: u64 = 4 << 20;
 
@@ -145,7 +151,7 @@ pub enum NotVisited {
 /// Who watches a run, keeps its record, and may end it.
 pub struct Watch<'a> {
     /// Raised to end the run: what was measured is kept.
-    pub interrupt: &'a AtomicBool,
+    pub interrupt: &'a Arc<AtomicBool>,
     /// Takes each line of the record, in order.
     pub journal: &'a mut Journal<'a>,
     /// Is told what happens.
@@ -160,6 +166,8 @@ pub struct Exploration {
     budget_s: f64,
     earlier: Earlier,
     resumed: Option<Resumed>,
+    /// Whether the system vector is to be measured.
+    has_vector: bool,
 }
 
 impl Exploration {
@@ -204,7 +212,9 @@ impl Exploration {
             command_line: now.command_line,
         };
         let header = record.header.clone();
-        Ok(Self { bench, header, plan: None, budget_s, earlier, resumed: Some(resumed) })
+        let has_vector = wants_vector(&header) && record.elements.is_empty();
+        let resumed = Some(resumed);
+        Ok(Self { bench, header, plan: None, budget_s, earlier, resumed, has_vector })
     }
 
     /// Visits to workloads that were drawn from the map of a record, each twice.
@@ -229,7 +239,8 @@ impl Exploration {
 
     fn begun(bench: Bench, header: Header, plan: Option<Box<dyn Plan>>) -> Self {
         let earlier = Earlier { warnings: bench.warnings.clone(), ..Earlier::default() };
-        Self { budget_s: header.budget_s, bench, header, plan, earlier, resumed: None }
+        let (budget_s, has_vector) = (header.budget_s, wants_vector(&header));
+        Self { budget_s, bench, header, plan, earlier, resumed: None, has_vector }
     }
 
     /// The first line of the record.
@@ -286,7 +297,9 @@ impl Exploration {
             warnings.map(Line::Warning).try_for_each(|line| journal(&line))?;
         }
         let mut plan = self.plan.unwrap_or_else(|| plan::decided_by(&self.header));
+        let vector = self.has_vector.then(|| vector_of(&self.header, interrupt)).flatten();
         let run = explore::Run {
+            vector,
             rig: &mut *self.bench.rig,
             plan: &mut *plan,
             header: &self.header,
@@ -350,6 +363,33 @@ fn header(bench: &mut Bench, origin: Origin, settings: Settings) -> Result<Heade
         written_bytes: row.written_bytes,
     });
     Ok(header)
+}
+
+/// Maps of directories have a system vector where there is time for one beside them.
+fn wants_vector(header: &Header) -> bool {
+    header.method == Method::Blend
+        && !header.is_quick
+        && header.budget_s >= VECTOR_BUDGET_MIN_S
+        && header.target.kind == TargetKind::Directory
+}
+
+/// Measures the vector of a target; `None` where it cannot be opened once more.
+fn vector_of(header: &Header, interrupt: &Arc<AtomicBool>) -> Option<Box<MeasureVector>> {
+    let directory = Arc::new(target::open_directory(&header.target.path).ok()?);
+    let run = RunId::parse(&header.run_id)?;
+    let (interrupt, seed, clock) = (Arc::clone(interrupt), header.seed, Clock::start());
+    Some(Box::new(move |(budget_s, written_max_bytes), on_step| {
+        let request = vector::Request {
+            directory: Arc::clone(&directory),
+            run: &run,
+            budget: Duration::from_secs_f64(budget_s),
+            written_max_bytes,
+            seed,
+            clock,
+            interrupt: Arc::clone(&interrupt),
+        };
+        vector::measure(&request, on_step)
+    }))
 }
 
 /// A range that was asked for may go further than the usual one, as far as there is room.

@@ -6,16 +6,18 @@ use std::sync::atomic::Ordering;
 
 use ioscape_engine::Error;
 use ioscape_model::{
-    Code, End, EndReason, Header, Limits, Line, Point, Role, Rules, Warning, Workload,
+    Code, End, EndReason, Header, LeftOut as NotMeasured, Limits, Line, Part, Point, Role, Rules,
+    Warning, Workload,
 };
 
-pub use crate::course::{Earlier, Event, Journal, JournalError, Outcome, Run};
+pub use crate::course::{Earlier, Event, Journal, JournalError, MeasureVector, Outcome, Run};
 use crate::course::{Progress, stood_still};
 use crate::measure::{Subject, measure};
 use crate::plan::left_out::left_out;
 use crate::plan::{Seen, Visit};
 use crate::publish;
 use crate::sustain::{Question, SPAN_BYTES, sustain};
+use crate::vector;
 use crate::written::{self, LeftOut};
 
 /// Seconds between two canaries.
@@ -58,6 +60,8 @@ pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalErr
     let models = publish::map(&mut run, &mut progress, unfinished)?;
     let mut end = end_line(&run, &progress, reason);
     end.left_out = left_out(run.header, &run.plan.landscape(&progress.points), &progress.points);
+    end.left_out.append(&mut progress.vector_left_out);
+    end.left_out.sort_by_key(|left_out| left_out.part);
     (run.journal)(&Line::End(end.clone()))?;
     Ok(Outcome { end, failure, models })
 }
@@ -126,9 +130,14 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
         if elapsed_s + progress.visit_s() > run.budget_s {
             return Ok((EndReason::Budget, None));
         }
-        let Some(visit) = next_visit(run, progress, elapsed_s) else {
-            return Ok((EndReason::Complete, None));
-        };
+        let next = next_visit(run, progress, elapsed_s);
+        if vector_is_due(run, next.as_ref(), elapsed_s) {
+            if let Some(ending) = measure_vector(run, progress, elapsed_s)? {
+                return Ok(ending);
+            }
+            continue;
+        }
+        let Some(visit) = next else { return Ok((EndReason::Complete, None)) };
         if map_is_due(run, progress, elapsed_s + progress.next_visit_s(run.header, &visit)) {
             let models = publish::map(run, progress, true)?;
             progress.points_at_map = progress.points.len();
@@ -168,6 +177,52 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             Err(error) => return Ok((EndReason::Failed, Some(error.to_string()))),
         }
     }
+}
+
+/// The system vector follows the graphs of both layers, or comes once this much of the budget is
+/// gone.
+const VECTOR_FROM: f64 = 0.6;
+/// A device whose wear is bounded is spared the vector where less than this may be written, bytes.
+const VECTOR_WRITES_BYTES: u64 = 2 << 30;
+
+fn vector_is_due(run: &Run<'_>, next: Option<&Visit>, elapsed_s: f64) -> bool {
+    let is_late = |visit: &Visit| matches!(visit.role, Role::Refinement | Role::Extra);
+    run.vector.is_some() && (elapsed_s >= VECTOR_FROM * run.budget_s || next.is_none_or(is_late))
+}
+
+/// Measures it and writes its lines. What there is no time or room for is left out, and said.
+fn measure_vector(
+    run: &mut Run<'_>,
+    progress: &mut Progress,
+    elapsed_s: f64,
+) -> Result<Option<Ending>, JournalError> {
+    let Some(mut measure) = run.vector.take() else { return Ok(None) };
+    let budget_s = vector::budget_s(run.header.budget_s);
+    let left_out = |text: &str| {
+        vec![NotMeasured { part: Part::SystemVector, text: format!("all of it: {text}") }]
+    };
+    if elapsed_s + budget_s > run.budget_s {
+        progress.vector_left_out = left_out("there was no time left");
+        return Ok(None);
+    }
+    let written_max_bytes = run.rig.may_write_bytes() / 2;
+    if written_max_bytes < VECTOR_WRITES_BYTES {
+        progress.vector_left_out = left_out("--max-written leaves too little for it");
+        return Ok(None);
+    }
+    let on_event = &mut *run.on_event;
+    match measure((budget_s, written_max_bytes), &mut |step| on_event(Event::Vector(step))) {
+        Ok(vector) => {
+            for element in &vector.elements {
+                (run.journal)(&Line::Element(element.clone()))?;
+            }
+            progress.note_written(vector.written_bytes);
+            progress.vector_left_out = vector::left_out(&vector);
+        }
+        Err(Error::Interrupted) => return Ok(Some((EndReason::Interrupted, None))),
+        Err(error) => progress.vector_left_out = left_out(&error.to_string()),
+    }
+    Ok(None)
 }
 
 /// Whether what only reads can still be measured: a visit that writes was the first that could not.

@@ -101,7 +101,9 @@ pub fn forecast(question: &Question) -> Vec<ForecastRow> {
             Some(costs.within_budget("orthogonal", ORTHOGONAL_POINTS, orthogonal_note.clone()))
         }
         Method::Blend => Some(blend.clone()),
-        Method::Measure | Method::Validate | Method::Suite | Method::Compare => None,
+        Method::Measure | Method::Validate | Method::Suite | Method::Compare | Method::Vector => {
+            None
+        }
     };
     let others = [
         blend,

@@ -13,6 +13,7 @@ pub mod plan;
 mod publish;
 pub mod sustain;
 pub mod validate;
+pub mod vector;
 mod written;
 
 pub use bench::Bench;

@@ -110,7 +110,8 @@ element_names! {
     SyncDirectory => "sync_directory",
     /// `open` of a file whose name and inode are cached.
     OpenCached => "open_cached",
-    /// `open` of a file whose name and inode are not cached.
+    /// `open` of a file whose name and inode are not cached: mean over all files of a directory, which
+    /// lie side by side.
     OpenMissed => "open_missed",
     /// `open` that creates, in a directory of 1,000.
     Create => "create",
@@ -124,19 +125,19 @@ element_names! {
     CloseWritten => "close_written",
     /// `stat` of a name that is cached, a different one each time.
     StatCached => "stat_cached",
-    /// `stat` of a name that is not cached.
+    /// `stat` of a name that is not cached: mean over all files of a directory, which lie side by side.
     StatMissed => "stat_missed",
     /// `stat` of a name that does not exist.
     StatNegative => "stat_negative",
     /// `access` of a name that is cached.
     Access => "access",
-    /// `getdents64`: one entry of a cached directory; per call as well.
+    /// One entry of a cached directory, by `getdents64`; its share of the calls is in it.
     ReaddirEntry => "readdir_entry",
-    /// `getdents64`: one entry of a directory that is not cached.
+    /// One entry of a directory that is not cached, by `getdents64`.
     ReaddirMissed => "readdir_missed",
     /// `unlink` of an empty file; per page of it that is cached.
     Unlink => "unlink",
-    /// `unlink` of a file whose inode is not cached.
+    /// `unlink` of a file whose inode is not cached: mean over all files of a directory.
     UnlinkMissed => "unlink_missed",
     /// `rename` within a directory.
     Rename => "rename",
@@ -154,7 +155,7 @@ element_names! {
     Truncate => "truncate",
     /// `fallocate` of 1 MiB; per byte.
     Fallocate => "fallocate",
-    /// `chmod`, `utimensat` and other changes of attributes.
+    /// A change of attributes: measured is `chmod`, and `utimensat` and others take about as long.
     SetAttribute => "set_attribute",
     /// `fcntl` that locks and unlocks a range: one of the two.
     Lock => "lock",
@@ -162,7 +163,7 @@ element_names! {
     Fstat => "fstat",
     /// `lseek`.
     Seek => "seek",
-    /// `fcntl`, `dup`, `ioctl`: calls that touch a descriptor only.
+    /// A call that touches a descriptor only: measured is `fcntl`, and `dup` and `ioctl` are like it.
     Descriptor => "descriptor",
     /// `mmap` and `munmap` of a file: one of the two.
     Map => "map",
@@ -176,7 +177,7 @@ element_names! {
     FaultAnonymous => "fault_anonymous",
     /// `copy_file_range` of 128 KiB, cached; per byte. What a reflink takes where there is one.
     CopyRange => "copy_range",
-    /// `sendfile` of 128 KiB to a pipe or file, cached; per byte.
+    /// `sendfile` of 128 KiB to a file, cached; per byte.
     Sendfile => "sendfile",
     /// `fork`, `exec` and `exit` of a small program, waited for.
     Exec => "exec",
@@ -188,8 +189,9 @@ element_names! {
     Pipe => "pipe",
     /// A read of 4 KiB by io_uring that the page cache holds: submitted and waited for.
     RingReadHit => "ring_read_hit",
-    /// Write-back: seconds of the device for a page of 4 KiB written in sequence while nothing else
-    /// is to be done; the per-byte term is the time of a byte.
+    /// Write-back: seconds of the device for a page of 4 KiB among others side by side, written by the
+    /// kernel's own threads, what a flush of one page takes taken off; the per-byte term is the time
+    /// of a byte.
     WriteBack => "write_back",
     /// Write-back of pages at random places: seconds of the device for one.
     WriteBackRandom => "write_back_random",

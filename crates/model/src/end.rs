@@ -102,6 +102,8 @@ pub enum Part {
     CacheLayer,
     /// The family of the device layer.
     DeviceLayer,
+    /// Elements of the system vector.
+    SystemVector,
     /// Workloads that were named when the run began.
     Named,
     /// Second visits, from which intervals come.

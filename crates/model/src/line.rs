@@ -89,6 +89,8 @@ pub enum Method {
     Suite,
     /// One side of two that were measured in alternation.
     Compare,
+    /// The system vector alone: no workload.
+    Vector,
 }
 
 impl Method {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ioscape_model::line::REPEATED_MIN;
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{
-    Dropped, EndReason, Interval, LeftOut, Point, Record, Role, Spent, Want, named, word,
+    Dropped, EndReason, Interval, LeftOut, Method, Point, Record, Role, Spent, Want, named, word,
 };
 
 use crate::chart::{
@@ -73,7 +73,10 @@ pub(crate) fn sentences(record: &Record) -> Vec<String> {
         all.push(extent(record));
     }
     if let Some(end) = &record.end {
-        all.push(ending(end.reason).to_owned());
+        // Of a vector, what was left out says more than why it ended.
+        if record.header.method != Method::Vector {
+            all.push(ending(end.reason).to_owned());
+        }
         let counted = end.device_written_bytes.map_or_else(String::new, |bytes| {
             format!(
                 " The device counted {}, with what its filesystem and other programs wrote.",

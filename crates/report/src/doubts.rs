@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ioscape_model::{Code, Record, Severity, Warning, word};
+use ioscape_model::{Code, Method, Record, Severity, Warning, word};
 
 use crate::sample::Samples;
 
@@ -76,7 +76,10 @@ fn gathered(record: &Record, samples: &Samples<'_>) -> Vec<Warning> {
 /// What the record lacks: a reader has to know it before anything else.
 pub(crate) fn gaps(record: &Record, samples: &Samples<'_>) -> Vec<String> {
     let mut all = Vec::new();
-    if record.points.is_empty() && record.estimates.is_empty() {
+    let is_vector = record.header.method == Method::Vector;
+    if is_vector && !record.elements.is_empty() {
+        // No visit belongs to it.
+    } else if record.points.is_empty() && record.estimates.is_empty() {
         all.push("Nothing has been measured yet: the record holds no point.".to_owned());
     } else if !samples.pooled {
         all.push(

@@ -30,6 +30,7 @@ use crate::sayings;
 use crate::summary::{self, RegionRow};
 use crate::validation::ValidationPage;
 use crate::validation::page::Check;
+use crate::vector::{self, VectorGroup};
 
 mod predictor;
 mod reproduce;
@@ -78,6 +79,8 @@ pub fn html(page: &ReportPage<'_>) -> String {
         doubts: doubts::doubts(record, &samples),
         sheet: datasheet::rows(record),
         sheet_notes: datasheet::notes(record),
+        vector: vector::groups(record),
+        vector_notes: vector::notes(record),
         rows: summary::region_rows(record, &samples),
         borders: record.borders.iter().map(landscape::border_words).collect(),
         parts: course::parts(record),
@@ -129,6 +132,8 @@ struct Page<'a> {
     doubts: Vec<Doubt>,
     sheet: Vec<SheetRow>,
     sheet_notes: Vec<String>,
+    vector: Vec<VectorGroup>,
+    vector_notes: Vec<String>,
     rows: Vec<RegionRow>,
     borders: Vec<String>,
     regions: Vec<RegionSection>,

@@ -30,6 +30,7 @@ mod suite;
 mod summary;
 mod text;
 mod validation;
+mod vector;
 
 pub use answers::Answers;
 pub use application::application_html;

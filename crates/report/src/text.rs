@@ -14,6 +14,7 @@ mod plot;
 mod predictions;
 mod suite;
 mod validation;
+mod vector;
 
 pub use application::application_text;
 pub use checkup::checkup_text;
@@ -56,6 +57,7 @@ pub fn text(record: &Record, file: &str, width: usize, color: bool) -> String {
     let mut page = Page { lines: Vec::new(), width, paint: Paint::new(color) };
     title(&mut page, record, &samples);
     datasheet::datasheet(&mut page, record);
+    vector::vector(&mut page, record);
     picture(&mut page, record, &samples);
     if record.header.is_quick {
         // The data sheet is all there is.

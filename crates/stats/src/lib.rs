@@ -13,6 +13,7 @@ pub mod interval;
 pub mod least_squares;
 pub mod maximise;
 pub mod monotone;
+pub mod non_negative;
 pub mod pool;
 pub mod quantile;
 pub mod segment;
@@ -21,6 +22,7 @@ pub mod steady;
 pub mod step;
 
 pub use interval::{Mean, normal_quantile, t_two_sided};
+pub use non_negative::{Observation, non_negative};
 pub use pool::{Spread, Visit};
 pub use quantile::{NORMAL_90, conformal_quantile, median, quantile, robust_sd};
 pub use series::Piece;

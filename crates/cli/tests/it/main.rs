@@ -30,4 +30,5 @@ mod suite;
 mod terminal;
 mod unwritable;
 mod validate;
+mod vector;
 mod workdir;

@@ -118,7 +118,7 @@ pub(crate) fn whole_device(mount: &Mount) -> Option<PathBuf> {
 }
 
 /// The directory in sysfs of the device or partition behind a mount.
-pub(super) fn device(mount: &Mount) -> Option<PathBuf> {
+pub(crate) fn device(mount: &Mount) -> Option<PathBuf> {
     let by_number = |number: &str| fs::canonicalize(format!("/sys/dev/block/{number}")).ok();
     // btrfs and others give their filesystem a number of its own: then its source tells more.
     by_number(&mount.device_number).or_else(|| {

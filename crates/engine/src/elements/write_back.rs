@@ -1,0 +1,87 @@
+//! What storage takes for data that the kernel writes back by itself.
+
+use std::os::fd::OwnedFd;
+
+use ioscape_model::ElementName::{self, WriteBack, WriteBackRandom};
+use ioscape_model::{Code, Warning};
+
+use super::Probe;
+use super::cached::lay_out;
+use super::sample::Shape;
+use super::workplace::{Buffer, PAGE, Workplace, write_at};
+use crate::error::Result;
+use crate::memory;
+
+/// Data made dirty at a time, bytes: below what makes writers wait.
+const DIRTY_BYTES: u64 = 16 << 20;
+/// Pages at random places.
+const SCATTERED: u64 = 128;
+/// So much dirty data of others makes that all that is dirty cannot be flushed, bytes.
+const OTHERS_MAX_BYTES: u64 = 64 << 20;
+const FILE: &str = "written-back";
+
+/// Write-back by the kernel's own threads: `syncfs` has them write and waits. Throttles of control
+/// groups do not hold these back under version 1, as they do not when nobody waits.
+#[derive(Debug, Default)]
+pub(super) struct WrittenBack {
+    made: Option<(OwnedFd, Buffer, u64)>,
+}
+
+impl Probe for WrittenBack {
+    fn names(&self) -> &'static [ElementName] {
+        &[WriteBack, WriteBackRandom]
+    }
+
+    fn prepare(&mut self, at: &mut Workplace) -> Result<()> {
+        if at.directory().is_memory() {
+            for name in self.names() {
+                at.refuse(*name, "files live in memory here: nothing is written back");
+            }
+            return Ok(());
+        }
+        let mut buffer = at.buffer(1 << 20);
+        let length = at.room_bytes(DIRTY_BYTES).max(1 << 20);
+        let file = lay_out(at, FILE, (&mut buffer, length))?;
+        self.made = Some((file, buffer, length));
+        Ok(())
+    }
+
+    fn round(&mut self, at: &mut Workplace) -> Result<()> {
+        let Some((file, buffer, length)) = &self.made else { return Ok(()) };
+        let pages = length / PAGE as u64;
+        let flush = if memory::dirty_bytes().is_none_or(|dirty| dirty > OTHERS_MAX_BYTES) {
+            for name in self.names() {
+                at.doubt(*name, others_dirty());
+            }
+            rustix::fs::fdatasync::<&OwnedFd>
+        } else {
+            rustix::fs::syncfs::<&OwnedFd>
+        };
+        let timed = |at: &mut Workplace, places: &[u64], piece: usize| {
+            let failed = |error| at.error("write back", error);
+            flush(file).map_err(failed)?;
+            for place in places {
+                write_at(file, buffer.get(piece), place * piece as u64).map_err(failed)?;
+            }
+            let lap = at.lap();
+            flush(file).map_err(failed)?;
+            let passed_s = at.since(&lap);
+            at.note_written((places.len() * piece) as u64)?;
+            Ok::<f64, crate::Error>(passed_s)
+        };
+        let whole: Vec<u64> = (0..length >> 20).collect();
+        let scattered: Vec<u64> = at.shuffled(pages).into_iter().take(SCATTERED as usize).collect();
+        let least_s = timed(at, &[0], PAGE)?;
+        let sequential_s = timed(at, &whole, 1 << 20)? - least_s;
+        let random_s = timed(at, &scattered, PAGE)? - least_s;
+        at.push(WriteBack, Shape::bytes(PAGE), (pages - 1, sequential_s));
+        at.push(WriteBackRandom, Shape::NONE, (scattered.len() as u64 - 1, random_s));
+        Ok(())
+    }
+}
+
+fn others_dirty() -> Warning {
+    let text = "other programs have much unwritten data: only the file of the measurement was \
+                flushed, by this process and not by the kernel's threads";
+    Warning::new(Code::Neighbours, text, "measure where nothing else writes")
+}
