@@ -194,6 +194,7 @@ fn explored(header: &Header, earlier: Option<Record>) -> Vec<u8> {
         header,
         budget_s: header.budget_s.min(before.elapsed_s + 30.0),
         interrupt: &AtomicBool::new(false),
+        vector: None,
         journal: &mut write,
         on_event: &mut |_| {},
     };

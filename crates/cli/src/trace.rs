@@ -7,8 +7,8 @@ mod model;
 mod opened;
 mod record;
 mod show;
-mod together;
 pub(crate) mod source;
+mod together;
 
 use clap::{Args, Subcommand};
 use ioscape_engine::Clock;
