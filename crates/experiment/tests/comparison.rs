@@ -69,6 +69,7 @@ fn record(budget_s: f64, spec: &SimSpec, seed: u64) -> Record {
         header: &header,
         budget_s,
         interrupt: &AtomicBool::new(false),
+        vector: None,
         journal: &mut |line| {
             serde_json::to_writer(&mut text, line)?;
             text.push(b'\n');
