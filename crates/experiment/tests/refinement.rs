@@ -122,6 +122,7 @@ fn explored(asked: Asked) -> Record {
         header: &header,
         budget_s: asked.budget_s,
         interrupt: &AtomicBool::new(false),
+        vector: None,
         journal: &mut write,
         on_event: &mut |event| {
             if let Event::Map { .. } = event {
