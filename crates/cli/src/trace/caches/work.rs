@@ -19,7 +19,7 @@ const SAMPLES_APART_MAX: f64 = 0.05;
 /// Further sizes that are simulated for a model, each this much larger than the one before.
 const MODEL_STEP: f64 = 1.5;
 /// And so many of them at most.
-const MODEL_SIZES_MAX: usize = 16;
+const MODEL_SIZES_MAX: i32 = 16;
 
 /// The simulation asked for.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ pub(super) fn for_model(trace: Opened, cuts_ns: &[u64]) -> anyhow::Result<Caches
     }
     let mut sizes = ladder(&looked.curve);
     let largest = looked.curve.pages() as f64;
-    let steps = (0..MODEL_SIZES_MAX as i32).map(|step| largest / MODEL_STEP.powi(step));
+    let steps = (0..MODEL_SIZES_MAX).map(|step| largest / MODEL_STEP.powi(step));
     sizes.extend(steps.map(|pages| pages as u64).take_while(|pages| *pages >= 256));
     sizes.sort_unstable();
     sizes.dedup();
