@@ -2,11 +2,12 @@
 
 mod document;
 mod text;
-pub(super) mod work;
+mod work;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use ioscape_model::App;
 use ioscape_model::units::{parse_duration_s, parse_size, show_percent, show_size};
 use ioscape_trace::TraceInfo;
 use ioscape_trace::caches::Start;
@@ -106,6 +107,19 @@ pub(crate) fn caches(args: &CachesArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
+/// The description of a trace or model, with what caches make of a trace where that can be known.
+pub(super) fn describe(path: &Path) -> anyhow::Result<App> {
+    let trace = match source::open(path)? {
+        Source::Model(app) => return Ok(*app),
+        Source::Trace(store) => Opened::of_store(path, store),
+    };
+    let mut app = trace.describe()?;
+    let starts = app.phases.iter().skip(1).map(|phase| (phase.from_s * 1e9).round() as u64);
+    let starts: Vec<u64> = starts.collect();
+    app.caches = Some(work::for_model(trace, &starts)?);
+    Ok(app)
+}
+
 fn from_traces(args: &CachesArgs, traces: &Together) -> anyhow::Result<Document> {
     let policy = args.policy.meant();
     if policy == Policy::PageCache && !work::passes_the_cache(traces.info().layer) {
@@ -128,7 +142,7 @@ fn from_traces(args: &CachesArgs, traces: &Together) -> anyhow::Result<Document>
 }
 
 /// Answers from a model: straight lines between the sizes that were simulated for it.
-fn from_model(args: &CachesArgs, app: &ioscape_model::App) -> anyhow::Result<Document> {
+fn from_model(args: &CachesArgs, app: &App) -> anyhow::Result<Document> {
     let path = args.traces[0].display();
     let Some(caches) = &app.caches else {
         return Err(usage(format!(

@@ -6,7 +6,7 @@ use clap::Args;
 use ioscape_model::App;
 use ioscape_trace::character;
 
-use super::source;
+use super::caches;
 use crate::exit::Exit;
 use crate::out_file::{self, Existing};
 use crate::output::{raw, say};
@@ -29,7 +29,7 @@ pub(crate) fn model(args: &ModelArgs) -> anyhow::Result<Exit> {
     }
     let mut mixed: Option<App> = None;
     for path in &args.traces {
-        let app = source::describe_with_caches(path)?;
+        let app = caches::describe(path)?;
         mixed = Some(match mixed {
             Some(before) => character::mix(&before, &app),
             None => app,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::source;
+use super::{caches, source};
 use crate::exit::Exit;
 use crate::out_file::{self, Existing};
 use crate::output::{answer, is_colourful, say};
@@ -33,7 +33,7 @@ pub(crate) fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     let app = match &args.report {
         Some(report) => {
             out_file::check_new(report, REPORT)?;
-            let app = source::describe_with_caches(&args.trace)?;
+            let app = caches::describe(&args.trace)?;
             let page = ioscape_report::application_html(&app);
             out_file::write(report, page.as_bytes(), Existing::Kept, REPORT)?;
             say(&format!("page  {}", report.display()));

@@ -10,8 +10,6 @@ use ioscape_model::App;
 use ioscape_model::app::APP_BYTES_MAX;
 use ioscape_trace::{Store, StoreError, character, demand};
 
-use super::caches;
-use super::opened::Opened;
 use crate::exit::usage;
 use crate::text_file;
 
@@ -58,19 +56,6 @@ pub(crate) fn describe(path: &Path) -> anyhow::Result<App> {
         Source::Model(app) => Ok(*app),
         Source::Trace(store) => describe_trace(path, &store),
     }
-}
-
-/// The description of a trace or model, with what caches make of it where that can be known.
-pub(crate) fn describe_with_caches(path: &Path) -> anyhow::Result<App> {
-    let trace = match open(path)? {
-        Source::Model(app) => return Ok(*app),
-        Source::Trace(store) => Opened::of_store(path, store),
-    };
-    let mut app = trace.describe()?;
-    let starts = app.phases.iter().skip(1).map(|phase| (phase.from_s * 1e9).round() as u64);
-    let starts: Vec<u64> = starts.collect();
-    app.caches = Some(caches::work::for_model(trace, &starts)?);
-    Ok(app)
 }
 
 /// The description of a trace, with progress on a terminal.

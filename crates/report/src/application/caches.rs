@@ -1,5 +1,7 @@
 //! The memory that an application needs: the curve of an LRU cache and the simulated page cache.
 
+use std::fmt::Write as _;
+
 use ioscape_model::Interval;
 use ioscape_model::app::{CachePart, Caches, PageCacheUse};
 use ioscape_model::units::{show_percent, show_size};
@@ -24,7 +26,8 @@ pub(super) fn part(caches: &Caches) -> Part {
         caches.curve_error
     );
     if let Some(names) = &caches.names {
-        part.note += &format!(
+        let _ = write!(
+            part.note,
             " {} distinct files and directories are looked up {} times.",
             names.first_touches, names.touches
         );

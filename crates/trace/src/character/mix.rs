@@ -47,21 +47,24 @@ pub fn mix(a: &App, b: &App) -> App {
     }
 }
 
+/// Parts of the misses that a model keeps as long as it has phases.
+const PARTS_MIN: usize = 4;
+
 /// A model as JSON of at most [`APP_BYTES_MAX`] bytes: where it would be larger, first tables
 /// of phases are left out, then the shortest phases.
 #[must_use]
 pub fn model_text(mut app: App) -> String {
     loop {
         let text = serde_json::to_string_pretty(&app).unwrap_or_default() + "\n";
-        if text.len() <= APP_BYTES_MAX || app.phases.is_empty() {
+        if text.len() <= APP_BYTES_MAX || !thin(&mut app) {
             return text;
         }
-        thin(&mut app);
     }
 }
 
-/// Takes away what a model can best do without: tables of phases, then phases.
-fn thin(app: &mut App) {
+/// Takes away what a model can best do without: tables of phases, then misses of all but the largest
+/// classes of files, then phases. False where nothing is left to be taken.
+fn thin(app: &mut App) -> bool {
     let is_wide = |phase: &Phase| !phase.behaviour.order.transitions.is_empty();
     if app.phases.iter().any(is_wide) {
         for phase in &mut app.phases {
@@ -69,15 +72,19 @@ fn thin(app: &mut App) {
             phase.behaviour.streams.clear();
             phase.behaviour.files.clear();
         }
-        return;
+        return true;
+    }
+    if let Some(caches) = app.caches.as_mut().filter(|caches| caches.parts.len() > PARTS_MIN) {
+        caches.parts.truncate((caches.parts.len() / 2).max(PARTS_MIN));
+        return true;
     }
     let lasts = |phase: &Phase| phase.behaviour.elapsed_s;
     let shortest = app.phases.iter().enumerate().min_by(|a, b| lasts(a.1).total_cmp(&lasts(b.1)));
-    if let Some((at, _)) = shortest {
-        app.phases.remove(at);
-        let text = "a short phase was left out to keep the model small".to_owned();
-        app.warnings.push(Doubt { code: DoubtCode::Bounded, text });
-    }
+    let Some((at, _)) = shortest else { return false };
+    app.phases.remove(at);
+    let text = "a short phase was left out to keep the model small".to_owned();
+    app.warnings.push(Doubt { code: DoubtCode::Bounded, text });
+    true
 }
 
 fn behaviours(a: &Behaviour, b: &Behaviour) -> Behaviour {

@@ -161,7 +161,7 @@ impl<R: ChunkReader + 'static> Events<'_, R> {
             }
             if let Some(rows) = &mut self.rows {
                 match rows.read()? {
-                    Some(events) => self.batch = events.to_vec().into_iter(),
+                    Some(events) => self.batch = Vec::from(events).into_iter(),
                     None => self.rows = None,
                 }
                 continue;

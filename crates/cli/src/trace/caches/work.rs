@@ -19,11 +19,11 @@ const SAMPLES_APART_MAX: f64 = 0.05;
 /// Further sizes that are simulated for a model, each this much larger than the one before.
 const MODEL_STEP: f64 = 1.5;
 /// And so many of them at most.
-const MODEL_SIZES_MAX: usize = 16;
+const MODEL_SIZES_MAX: i32 = 16;
 
 /// The simulation asked for.
 #[derive(Debug)]
-pub(in super::super) struct Ask {
+pub(super) struct Ask {
     pub(super) policy: Policy,
     pub(super) start: Start,
     /// Bytes; empty for a ladder around the knee.
@@ -33,7 +33,7 @@ pub(in super::super) struct Ask {
 }
 
 /// Findings of a first look at traces.
-pub(in super::super) struct Looked {
+pub(super) struct Looked {
     pub(super) subjects: Subjects,
     pub(super) curve: Curve,
     /// Of the curve's misses, where it was made from samples.
@@ -45,7 +45,7 @@ pub(in super::super) struct Looked {
 }
 
 /// A size of memory, simulated.
-pub(in super::super) struct Simulated {
+pub(super) struct Simulated {
     pub(super) memory_bytes: u64,
     pub(super) cache: PageCache,
     /// Pages read from storage for each of the traces.
@@ -53,7 +53,7 @@ pub(in super::super) struct Simulated {
 }
 
 /// True where requests seen at a layer go through the page cache, and have not yet.
-pub(in super::super) const fn passes_the_cache(layer: Layer) -> bool {
+pub(super) const fn passes_the_cache(layer: Layer) -> bool {
     match layer {
         Layer::Syscall | Layer::Library | Layer::File => true,
         Layer::Block | Layer::KeyValue | Layer::Http => false,
@@ -61,7 +61,7 @@ pub(in super::super) const fn passes_the_cache(layer: Layer) -> bool {
 }
 
 /// Makes the curve, and leaves out programs that are started.
-pub(in super::super) fn look(traces: &Together, cuts_ns: &[u64]) -> anyhow::Result<Looked> {
+pub(super) fn look(traces: &Together, cuts_ns: &[u64]) -> anyhow::Result<Looked> {
     let is_small = traces.events_count() <= EXACT_EVENTS_MAX;
     let detail = if is_small { Detail::Exact } else { Detail::Without };
     let mut looker = Looker::new(&traces.files()?, traces.info(), cuts_ns, detail);
@@ -93,7 +93,7 @@ fn sampled(traces: &Together, subjects: &Subjects) -> anyhow::Result<(Curve, Opt
 }
 
 /// Puts all events through caches of the sizes asked for.
-pub(in super::super) fn simulate(
+pub(super) fn simulate(
     traces: &Together,
     looked: &Looked,
     ask: &Ask,
@@ -126,7 +126,7 @@ pub(in super::super) fn simulate(
 }
 
 /// A model's part about caches: the curve, its parts, and the page cache at some sizes.
-pub(in super::super) fn for_model(trace: Opened, cuts_ns: &[u64]) -> anyhow::Result<Caches> {
+pub(super) fn for_model(trace: Opened, cuts_ns: &[u64]) -> anyhow::Result<Caches> {
     let traces = Together::of_opened(vec![trace])?;
     let looked = look(&traces, cuts_ns)?;
     let mut caches = caches_of(&looked.curve);
@@ -138,7 +138,7 @@ pub(in super::super) fn for_model(trace: Opened, cuts_ns: &[u64]) -> anyhow::Res
     }
     let mut sizes = ladder(&looked.curve);
     let largest = looked.curve.pages() as f64;
-    let steps = (0..MODEL_SIZES_MAX as i32).map(|step| largest / MODEL_STEP.powi(step));
+    let steps = (0..MODEL_SIZES_MAX).map(|step| largest / MODEL_STEP.powi(step));
     sizes.extend(steps.map(|pages| pages as u64).take_while(|pages| *pages >= 256));
     sizes.sort_unstable();
     sizes.dedup();
