@@ -66,11 +66,15 @@ fn lines_of_the_data_sheet_are_followed_once_each_with_their_tails() {
     let document = work.json(&["history", "show", "kept", "--json"]);
     let lines = document["lines"].as_array().unwrap();
     for name in ioscape_model::datasheet::names() {
-        let of = |name: &str| lines.iter().filter(|line| line["name"] == name).collect::<Vec<_>>();
-        let (rate, p99) = (of(name), of(&format!("{name} p99")));
-        assert_eq!((rate.len(), p99.len()), (1, 1), "{name}");
-        assert_eq!((&rate[0]["unit"], &rate[0]["better"]), (&"bytes/s".into(), &"higher".into()));
-        assert_eq!((&p99[0]["unit"], &p99[0]["better"]), (&"s".into(), &"lower".into()));
+        for (name, unit, better) in
+            [(name.to_owned(), "bytes/s", "higher"), (format!("{name} p99"), "s", "lower")]
+        {
+            let named: Vec<&Value> =
+                lines.iter().filter(|line| line["name"] == name.as_str()).collect();
+            assert_eq!(named.len(), 1, "{name}");
+            assert_eq!(named[0]["unit"], unit);
+            assert_eq!(named[0]["better"], better);
+        }
     }
 }
 
