@@ -1,6 +1,6 @@
 //! How long an application takes on a system where it never ran: what it asks for, counted where it
 //! was recorded (`ioscape_model::app::Demand`), times what each thing takes there (the system vector
-//! of its record). The hybrid method of Seltzer et al., HotOS 1999, section 4, with the page cache
+//! of its record). The hybrid method of Seltzer et al. 1999, section 4, with the page cache
 //! simulated for the system's own memory; the formula stands in `docs/method.md`.
 
 mod price;

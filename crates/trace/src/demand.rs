@@ -49,7 +49,7 @@ pub fn measure<R: ChunkReader + 'static>(
         look.see(event);
         Ok(())
     })?;
-    look.finish();
+    look.finish(&tables.streams);
     let mut counting = Counting::new(&tables, store.info(), look);
     store.for_each_event(|event| {
         count(0.5, see);

@@ -68,6 +68,8 @@ enum Due {
     Born { stream: u32 },
     /// A wait of a stream ends.
     Awake { stream: u32 },
+    /// A stream ends.
+    Gone { stream: u32 },
     /// A request that nobody waited for in a call ends.
     Landed { category: &'static str, mark_bits: u64, start_ns: u64 },
 }
@@ -95,12 +97,15 @@ impl Critical {
     pub(super) fn new(streams: &[StreamEntry], idle: Idle, overhead_ns: f64) -> Self {
         // Those that no other started, or that nobody saw being started.
         let roots = streams.iter().filter(|stream| stream.parent == 0);
-        let born = roots.map(|root| Reverse((root.start_ns, Due::Born { stream: root.id })));
+        let born = roots.map(|root| (root.start_ns, Due::Born { stream: root.id }));
+        // Formats without events for ends know when a stream was last seen.
+        let ended = streams.iter().filter(|stream| stream.end_ns > 0);
+        let gone = ended.map(|stream| (stream.end_ns, Due::Gone { stream: stream.id }));
         Self {
             now_ns: 0,
             at_it: 0,
             shared_ns: 0.0,
-            due: born.collect(),
+            due: born.chain(gone).map(Reverse).collect(),
             streams: HashMap::new(),
             idle,
             overhead_ns,
@@ -180,6 +185,10 @@ impl Critical {
                 self.look_ahead(stream, at_ns);
             }
             Due::Born { stream } => self.begin(stream),
+            Due::Gone { stream } => {
+                self.close_gap(stream, at_ns, None);
+                self.end(stream);
+            }
             Due::Awake { stream: id } => {
                 let mark_ns = self.shared_ns;
                 if let Some(stream) = self.streams.get_mut(&id)
@@ -251,23 +260,27 @@ impl Critical {
 
     /// The stretch since the call before of a stream: work, or a wait for a mapped page.
     fn gap(&mut self, event: &Event) {
+        self.close_gap(event.stream, event.start_ns, event.cpu_gap_ns);
+    }
+
+    fn close_gap(&mut self, stream: u32, now_ns: u64, cpu_gap_ns: Option<u64>) {
         let (shared_ns, overhead_ns) = (self.shared_ns, self.overhead_ns);
-        let Some(stream) = self.streams.get_mut(&event.stream) else { return };
-        if event.start_ns < stream.end_ns || !stream.is_at_it {
+        let Some(stream) = self.streams.get_mut(&stream) else { return };
+        if now_ns < stream.end_ns || !stream.is_at_it {
             return;
         }
-        let length_ns = (event.start_ns - stream.end_ns) as f64;
+        let length_ns = (now_ns - stream.end_ns) as f64;
         let part_ns = shared_ns - stream.mark_ns;
         let faulted = std::mem::take(&mut stream.faulted);
-        (stream.end_ns, stream.mark_ns) = (event.start_ns, shared_ns);
+        (stream.end_ns, stream.mark_ns) = (now_ns, shared_ns);
         if length_ns <= 0.0 {
             return;
         }
-        let work_ns = match event.cpu_gap_ns {
+        let work_ns = match cpu_gap_ns {
             Some(work_ns) => (work_ns as f64).min(length_ns),
             None => length_ns,
         };
-        self.timed.work.is_measured |= event.cpu_gap_ns.is_some();
+        self.timed.work.is_measured |= cpu_gap_ns.is_some();
         let recording_ns = (overhead_ns * (1.0 - OVERHEAD_IN_CALL)).min(work_ns / 2.0);
         let on_path = part_ns / length_ns;
         let work = &mut self.timed.work;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::files::{Files, Home};
 use crate::caches::Subjects;
 use crate::character::pages::PageSet;
-use crate::{Event, FileKind, Op, Tables, TraceInfo};
+use crate::{Event, FileKind, Op, StreamEntry, Tables, TraceInfo};
 
 /// A stretch without a call, of which so much was not spent on a processor, is no work: the stream
 /// waited in a call that nobody recorded, ns.
@@ -82,8 +82,20 @@ impl Look {
         }
     }
 
+    /// A stream that lived on without a call or an end did nothing that is known.
+    fn rest(&mut self, streams: &[StreamEntry]) {
+        for stream in streams {
+            let Some((end_ns, false)) = self.ends.get(&stream.id).copied() else { continue };
+            let rest_ns = stream.end_ns.saturating_sub(end_ns);
+            if rest_ns >= IDLE_NS {
+                self.idle.entry(stream.id).or_default().push((end_ns, rest_ns));
+            }
+        }
+    }
+
     /// Chooses the device that most bytes were moved to and from, and leaves out what lies elsewhere.
-    pub(super) fn finish(&mut self) {
+    pub(super) fn finish(&mut self, streams: &[StreamEntry]) {
+        self.rest(streams);
         let most = self.moved.iter().max_by_key(|(device, bytes)| (**bytes, **device));
         self.files.set_storage(most.map(|(device, _)| *device));
         for file in self.files.ids() {
