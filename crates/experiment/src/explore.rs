@@ -183,7 +183,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
 /// gone.
 const VECTOR_FROM: f64 = 0.6;
 /// A device whose wear is bounded is spared the vector where less than this may be written, bytes.
-const VECTOR_WRITES_BYTES: u64 = 2 << 30;
+const VECTOR_WRITES_BYTES: u64 = 1 << 30;
 
 fn vector_is_due(run: &Run<'_>, next: Option<&Visit>, elapsed_s: f64) -> bool {
     let is_late = |visit: &Visit| matches!(visit.role, Role::Refinement | Role::Extra);
