@@ -51,6 +51,10 @@ pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalErr
         Some(ending) => ending,
         None => visit_all(&mut run, &mut progress)?,
     };
+    if run.vector.is_some() {
+        let text = "all of it: the run ended before its turn".to_owned();
+        progress.vector_left_out = vec![NotMeasured { part: Part::SystemVector, text }];
+    }
     let device_bytes = progress.device_written_bytes(run.rig).unwrap_or(0);
     let exceeded = written::exceeded(run.header, device_bytes, progress.written_bytes(run.rig));
     for warning in publish::closing_warnings(&run, &progress).into_iter().chain(exceeded) {
