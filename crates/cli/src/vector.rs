@@ -115,7 +115,7 @@ fn measure(
         journal.put(&Line::Warning(warning))?;
     }
     // Cleaning up takes a moment.
-    let left_s = (budget_s * 0.97 - clock.now_s()).max(1.0);
+    let left_s = (budget_s * 0.95 - clock.now_s()).max(1.0);
     let request = vector::Request {
         directory,
         run: &run,

@@ -51,6 +51,10 @@ pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalErr
         Some(ending) => ending,
         None => visit_all(&mut run, &mut progress)?,
     };
+    if run.vector.is_some() {
+        let text = "all of it: the run ended before its turn".to_owned();
+        progress.vector_left_out = vec![NotMeasured { part: Part::SystemVector, text }];
+    }
     let device_bytes = progress.device_written_bytes(run.rig).unwrap_or(0);
     let exceeded = written::exceeded(run.header, device_bytes, progress.written_bytes(run.rig));
     for warning in publish::closing_warnings(&run, &progress).into_iter().chain(exceeded) {
@@ -183,7 +187,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
 /// gone.
 const VECTOR_FROM: f64 = 0.6;
 /// A device whose wear is bounded is spared the vector where less than this may be written, bytes.
-const VECTOR_WRITES_BYTES: u64 = 2 << 30;
+const VECTOR_WRITES_BYTES: u64 = 1 << 30;
 
 fn vector_is_due(run: &Run<'_>, next: Option<&Visit>, elapsed_s: f64) -> bool {
     let is_late = |visit: &Visit| matches!(visit.role, Role::Refinement | Role::Extra);

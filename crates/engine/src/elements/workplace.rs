@@ -26,6 +26,8 @@ pub(super) const PAGE: usize = 4096;
 const BATCH_MAX: u64 = 64;
 /// A batch this long needs no longer one, nanoseconds.
 const BATCH_NS: u64 = 20_000;
+/// An operation this slow waits for storage, and perhaps for a limit, seconds.
+const SLOW_S: f64 = 0.001;
 /// Of what is free, so much is used at most.
 const ROOM_SHARE: u64 = 4;
 
@@ -315,23 +317,33 @@ impl Workplace {
         if self.is_refused(name) {
             return Ok(0);
         }
-        let most_ns = (enough.seconds * 1e9) as u64;
-        let began_ns = self.watch.now_ns();
-        let (mut calls, mut timed_s) = (0, 0.0);
-        while calls < enough.calls && (calls == 0 || self.watch.now_ns() - began_ns < most_ns) {
+        let began_s = self.now_s();
+        // What a limit of requests still owes to the shape before is paid by the first calls.
+        let mut settled_s = 0.0;
+        let (mut calls, mut counted, mut timed_s) = (0, 0, 0.0);
+        while calls < enough.calls
+            && (counted == 0 || self.now_s() - began_s < settled_s + enough.seconds)
+        {
             let mut prepared = match before(calls) {
                 Ok(prepared) => prepared,
                 Err(error) => return self.failed(name, error).map(|()| calls),
             };
             let lap = self.lap();
             let done = operation(&mut prepared);
-            timed_s += self.since(&lap);
+            let time_s = self.since(&lap);
             if let Err(error) = done {
                 return self.failed(name, error).map(|()| calls);
             }
             calls += 1;
+            if calls == 1 && time_s > SLOW_S {
+                settled_s = self.pace().ramp_s;
+            }
+            if self.now_s() - began_s >= settled_s || calls == enough.calls {
+                counted += 1;
+                timed_s += time_s;
+            }
         }
-        self.push(name, shape, (calls, timed_s));
+        self.push(name, shape, (counted, timed_s));
         Ok(calls)
     }
 
