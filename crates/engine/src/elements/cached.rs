@@ -20,7 +20,7 @@ const APPENDED_BYTES: u64 = 4 << 20;
 const MIB: usize = 1 << 20;
 /// A line of a log, a row: less than a page.
 const PARTIAL: usize = 100;
-/// SQLite's frame of a page in its write-ahead log.
+/// `SQLite`'s frame of a page in its write-ahead log.
 const UNALIGNED: usize = 4120;
 const FILE: &str = "cached";
 const GROWING: &str = "growing";

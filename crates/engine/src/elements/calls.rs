@@ -47,7 +47,7 @@ impl Probe for Calls {
     }
 }
 
-/// Takes a range and gives it back, in turn: what SQLite and its like do.
+/// Takes a range and gives it back, in turn: what `SQLite` and its like do.
 fn lock(file: &File, call: u64) -> rustix::io::Result<()> {
     let kind = if call.is_multiple_of(2) { libc::F_WRLCK } else { libc::F_UNLCK };
     // SAFETY: all zeros is a valid `flock`.
@@ -126,7 +126,7 @@ fn read(
         .map_err(|_| rustix::io::Errno::BUSY)?;
     ring.submit_and_wait(1).map_err(|error| failed(&error))?;
     match ring.completion().next().map(|done| done.result()) {
-        Some(moved) if moved == PAGE as i32 => Ok(()),
+        Some(moved) if usize::try_from(moved) == Ok(PAGE) => Ok(()),
         Some(code) if code < 0 => Err(rustix::io::Errno::from_raw_os_error(-code)),
         _ => Err(rustix::io::Errno::IO),
     }

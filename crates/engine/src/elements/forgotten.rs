@@ -57,16 +57,21 @@ impl Probe for Forgotten {
 
     fn prepare(&mut self, at: &mut Workplace) -> Result<()> {
         if at.directory().is_memory() {
-            return refuse_all(self, at, "names live in memory here: none can be missing");
+            refuse_all(self, at, "names live in memory here: none can be missing");
+            return Ok(());
         }
         let account = match Account::open(at, &self.run) {
             Ok(account) => account,
-            Err(why) => return refuse_all(self, at, &why),
+            Err(why) => {
+                refuse_all(self, at, &why);
+                return Ok(());
+            }
         };
         for number in 0..DIRECTORIES {
             let crowd = Crowd::make(at, &format!("forgotten{number:02}"), FILES)?;
             if crowd.residents.len() < FILES {
-                return refuse_all(self, at, "there was no time to make the files");
+                refuse_all(self, at, "there was no time to make the files");
+                return Ok(());
             }
             self.crowds.push(crowd);
         }
@@ -96,11 +101,10 @@ impl Probe for Forgotten {
     }
 }
 
-fn refuse_all(probe: &Forgotten, at: &mut Workplace, why: &str) -> Result<()> {
+fn refuse_all(probe: &Forgotten, at: &mut Workplace, why: &str) {
     for name in probe.names() {
         at.refuse(*name, why);
     }
-    Ok(())
 }
 
 fn blocks_cached() -> Warning {
@@ -214,12 +218,10 @@ fn device(at: &Workplace) -> Option<File> {
 fn checkpoint(directory: impl AsFd) {
     use std::os::fd::AsRawFd;
     /// `EXT4_IOC_CHECKPOINT`, Linux 5.14; see its documentation in the kernel, ext4/journal.
-    const EXT4_IOC_CHECKPOINT: u32 = 0x4004_662b;
+    const EXT4_IOC_CHECKPOINT: libc::Ioctl = 0x4004_662b;
     let flags = 0_u32;
     // SAFETY: the call reads four bytes, which live through it; where it does not exist it fails.
-    unsafe {
-        libc::ioctl(directory.as_fd().as_raw_fd(), EXT4_IOC_CHECKPOINT as _, &raw const flags)
-    };
+    unsafe { libc::ioctl(directory.as_fd().as_raw_fd(), EXT4_IOC_CHECKPOINT, &raw const flags) };
 }
 
 /// Bytes that this process had read from storage.
