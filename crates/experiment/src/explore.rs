@@ -135,7 +135,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             return Ok((EndReason::Budget, None));
         }
         let next = next_visit(run, progress, elapsed_s);
-        if vector_is_due(run, next.as_ref(), elapsed_s) {
+        if vector_is_due(run, progress, (next.as_ref(), elapsed_s)) {
             if let Some(ending) = measure_vector(run, progress, elapsed_s)? {
                 return Ok(ending);
             }
@@ -183,15 +183,21 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
     }
 }
 
-/// The system vector follows the graphs of both layers, or comes once this much of the budget is
-/// gone.
-const VECTOR_FROM: f64 = 0.6;
+/// The system vector follows the graphs of both layers; where they take all of the time it comes so
+/// many visits before there would be none left for it.
+const VISITS_AFTER_VECTOR: f64 = 2.0;
 /// A device whose wear is bounded is spared the vector where less than this may be written, bytes.
 const VECTOR_WRITES_BYTES: u64 = 1 << 30;
 
-fn vector_is_due(run: &Run<'_>, next: Option<&Visit>, elapsed_s: f64) -> bool {
+fn vector_is_due(
+    run: &Run<'_>,
+    progress: &Progress,
+    (next, elapsed_s): (Option<&Visit>, f64),
+) -> bool {
     let is_late = |visit: &Visit| matches!(visit.role, Role::Refinement | Role::Extra);
-    run.vector.is_some() && (elapsed_s >= VECTOR_FROM * run.budget_s || next.is_none_or(is_late))
+    let needed_s = vector::budget_s(run.header.budget_s) + VISITS_AFTER_VECTOR * progress.visit_s();
+    let is_last_moment = elapsed_s + needed_s >= run.budget_s;
+    run.vector.is_some() && (is_last_moment || next.is_none_or(is_late))
 }
 
 /// Measures it and writes its lines. What there is no time or room for is left out, and said.

@@ -43,6 +43,14 @@ const CORNER_SHARE: f64 = 0.8;
 /// Values on the graphs of the fractions; the first two are measured first.
 const FRACTIONS: [f64; 4] = [0.0, 1.0, 0.25, 0.75];
 
+/// With less time, seconds, the graphs come first and little between them: a data sheet and a system
+/// vector have a third of it.
+pub(super) const SHORT_BUDGET_S: f64 = 240.0;
+/// Steps on the graphs before each point between them: a run that ends early predicts, too.
+const STEPS: usize = 2;
+/// … where time is short.
+const STEPS_SHORT: usize = 4;
+
 /// What the plan knows beforehand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -63,6 +71,8 @@ pub struct Settings {
     /// Whether borders are looked for. A device layer lies beyond them: it is one region, whose
     /// family has a graph of depth besides.
     pub seeks_borders: bool,
+    /// Whether there is hardly time for more than the graphs.
+    pub is_short: bool,
 }
 
 impl Settings {
@@ -78,6 +88,7 @@ impl Settings {
             most_bytes: extent::most_bytes(&header.hints, &header.limits, header.budget_s),
             asked: asked(header, header.ranges.access),
             seeks_borders: true,
+            is_short: is_short(header),
         }
     }
 
@@ -94,8 +105,14 @@ impl Settings {
             most_bytes: ranges.unique_bytes.max as f64,
             asked: asked(header, ranges.access),
             seeks_borders: false,
+            is_short: is_short(header),
         })
     }
+}
+
+/// A map with a data sheet has a third less time for the rest.
+fn is_short(header: &Header) -> bool {
+    header.budget_s < SHORT_BUDGET_S && !header.datasheet.is_empty()
 }
 
 /// Those of the workloads asked for that pass the page cache, or do not.
@@ -394,17 +411,17 @@ impl BlendPlan {
         let share = extras::Share::of(&self.settings.ranges);
         let first_extras = others / share.others_each;
         if round == 0 {
+            let steps = if self.settings.is_short { STEPS_SHORT } else { STEPS };
             let corners = self.corners().into_iter().map(visit(Role::Calibration));
             for (place, corner) in corners.enumerate() {
                 filling.insert((2 * place).min(filling.len()), corner);
             }
             first.shuffle(&mut rng);
-            rest.append(&mut filling.split_off(first.len().div_ceil(2).min(filling.len())));
+            rest.append(&mut filling.split_off(first.len().div_ceil(steps).min(filling.len())));
             rest.shuffle(&mut rng);
-            // Two steps on the graphs, one between them: a run that ends early predicts, too.
             let mut ordered = Vec::new();
             let mut filling = filling.into_iter();
-            for pair in first.chunks(2) {
+            for pair in first.chunks(steps) {
                 ordered.extend(pair.iter().cloned().chain(filling.next()));
             }
             ordered.extend(self.settings.asked.iter().cloned().map(visit(Role::Named)));

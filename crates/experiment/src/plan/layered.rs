@@ -12,12 +12,15 @@
 
 use ioscape_model::{Header, Layer, Point, Role, SheetLine};
 
+use super::blend::SHORT_BUDGET_S;
 use super::{BlendPlan, BlendSettings, Landscape, Plan, Seen, Visit};
 
 /// Of the time for both layers, what the device layer gets.
 const DEVICE_SHARE: f64 = 0.25;
 /// From this part of the budget on the device layer begins, whatever the other has left.
 const DEVICE_BEGINS: f64 = 0.82;
+/// … unless the budget is shorter than this, seconds: the data sheet is what it knows of the device then.
+const DEVICE_BEGINS_BUDGET_S: f64 = SHORT_BUDGET_S;
 /// From this part of the budget on, workloads that were asked for go before everything else.
 const ASKED_BEGIN: f64 = 0.9;
 /// Blocks of visits to the device layer last at least so long, seconds.
@@ -90,7 +93,8 @@ impl LayeredPlan {
     /// Whether the device layer's turn has come.
     fn is_devices_turn(&self, parted: &Parted, seen: &Seen<'_>) -> bool {
         let Some(device) = &self.device else { return false };
-        let is_late = seen.elapsed_s > DEVICE_BEGINS * seen.budget_s;
+        let is_long = seen.budget_s >= DEVICE_BEGINS_BUDGET_S;
+        let is_late = is_long && seen.elapsed_s > DEVICE_BEGINS * seen.budget_s;
         if !seen.reads_only && !is_late && !self.main.has_families(&parted.main) {
             return false;
         }

@@ -48,6 +48,7 @@ fn blend(ranges: Ranges, seed: u64, visits: usize) -> CutShort {
         most_bytes: ranges.unique_bytes.max as f64,
         asked: vec![],
         seeks_borders: true,
+        is_short: false,
     };
     CutShort(BlendPlan::new(settings), visits)
 }

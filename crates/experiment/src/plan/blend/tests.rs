@@ -19,6 +19,7 @@ fn plan(cpus: u32, room_bytes: u64, writes_max_bytes: Option<f64>) -> BlendPlan 
         most_bytes: GIB as f64,
         asked: vec![],
         seeks_borders: true,
+        is_short: false,
     };
     let mut plan = BlendPlan::new(settings);
     let (from_bytes, to_bytes) = ((256 * MIB) as f64, GIB as f64);
