@@ -62,10 +62,11 @@ fn visit(filesystem: &str, text: &str) -> Option<Shown> {
     Some(shown)
 }
 
-fn is_cold(filesystem: &str, text: &str, amplification_max: f64) {
+fn is_cold(filesystem: &str, text: &str, (hit_max, amplification_max): (f64, f64)) {
     let Some(shown) = visit(filesystem, text) else { return };
-    assert!(shown.hit_fraction <= HIT_MAX, "{}", shown.hit_fraction);
-    let delivered = 0.95..=amplification_max;
+    assert!(shown.hit_fraction <= hit_max, "{}", shown.hit_fraction);
+    // What was found in memory was not delivered.
+    let delivered = 0.95 - hit_max..=amplification_max;
     assert!(delivered.contains(&shown.amplification), "{}", shown.amplification);
     let is_doubt = |warning: &&Warning| warning.code == Code::CacheState;
     assert_eq!(shown.warnings.iter().find(is_doubt), None);
@@ -74,18 +75,29 @@ fn is_cold(filesystem: &str, text: &str, amplification_max: f64) {
 /// Some 0.02 where the machine is quiet; on a busy one pages are dropped late, and a cold visit may find
 /// one in five by what it promises.
 const HIT_MAX: f64 = 0.2;
+/// A stream of 8 GB/s from a device that the host caches is through the span in 12 ms, and what follows it
+/// and drops comes late: 0.08 to 0.20 were seen.
+const HIT_STREAM_MAX: f64 = 0.3;
 const SPAN: &str = "unique_bytes=96MiB,state=cold,read_frac=1";
 
 #[test]
 fn random_reads_stay_cold() {
     for filesystem in ["ext4", "xfs"] {
-        is_cold(filesystem, &format!("{SPAN},size_mean=16k,size_dist=fixed,seq_frac=0"), 1.1);
+        is_cold(
+            filesystem,
+            &format!("{SPAN},size_mean=16k,size_dist=fixed,seq_frac=0"),
+            (HIT_MAX, 1.1),
+        );
     }
 }
 
 #[test]
 fn a_stream_keeps_its_read_ahead_and_no_more() {
-    is_cold("ext4", &format!("{SPAN},size_mean=16k,size_dist=fixed,seq_frac=1"), 1.3);
+    is_cold(
+        "ext4",
+        &format!("{SPAN},size_mean=16k,size_dist=fixed,seq_frac=1"),
+        (HIT_STREAM_MAX, 1.3),
+    );
 }
 
 #[test]
@@ -93,7 +105,7 @@ fn several_processes_stay_cold_on_one_file_and_on_many() {
     for layout in ["private", "shared"] {
         let text = format!("{SPAN},size_mean=16k,seq_frac=0.3,process_num=3,layout={layout}");
         // Read-ahead for a stream that goes elsewhere after a request or two is for nothing.
-        is_cold("ext4", &text, 6.0);
+        is_cold("ext4", &text, (HIT_MAX, 6.0));
     }
 }
 
