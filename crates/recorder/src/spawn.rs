@@ -48,17 +48,18 @@ pub(crate) enum Before {
 /// A program that waits to be let go. Dropped before that, it never runs.
 #[derive(Debug)]
 pub(crate) struct Held {
-    /// It goes on when this is closed.
-    gate: Option<OwnedFd>,
+    /// It goes on when there is something to read here, and ends when this is closed before.
+    gate: OwnedFd,
     /// `None` once it was let go.
     released: Option<Released>,
 }
 
-/// Both ends of a pipe, reading one first; closed in programs that are started.
+/// Both ends of a pipe, reading one first; closed in programs that are started. Reading does not
+/// wait: copies of the writing end may live on in children of other threads.
 fn pipe() -> Result<(OwnedFd, OwnedFd), Error> {
     let mut ends = [0; 2];
     // SAFETY: the kernel writes two numbers where there is room for two.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
         return Err(Error::last("make a pipe"));
     }
     // SAFETY: both were just made for us.
@@ -110,14 +111,14 @@ pub(crate) fn hold(
         return Err(Error::last("start a process"));
     }
     if child == 0 {
-        // SAFETY: this is the child; it closes its copy of the writing end, so that the gate opens
-        // when the recorder's end closes, and goes on to the program.
+        // SAFETY: this is the child; it closes its copy of the writing end, so that it is told when
+        // the recorder dies, and goes on to the program.
         unsafe {
             libc::close(gate_writing);
             become_program(&prepared);
         }
     }
-    Ok(Held { gate: Some(gate), released: Some(Released { child, failure, command: name }) })
+    Ok(Held { gate, released: Some(Released { child, failure, command: name }) })
 }
 
 /// # Safety
@@ -126,9 +127,13 @@ unsafe fn become_program(prepared: &Prepared) -> ! {
     // SAFETY: all of these may be called between fork and exec, with pointers that the caller
     // vouches for.
     unsafe {
-        // Hanging up is the sign: it takes no read, which would be counted.
-        let mut polled = libc::pollfd { fd: prepared.gate, events: 0, revents: 0 };
+        // The byte is waited for and left there: a read would be counted. Hanging up is no sign to
+        // go, for children born of other threads meanwhile hold copies of the other end.
+        let mut polled = libc::pollfd { fd: prepared.gate, events: libc::POLLIN, revents: 0 };
         while libc::poll(&raw mut polled, 1, -1) < 0 {}
+        if polled.revents & libc::POLLIN == 0 {
+            libc::_exit(127);
+        }
         for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
             libc::signal(signal, libc::SIG_DFL);
         }
@@ -168,7 +173,10 @@ impl Held {
 
     /// Lets it become the program.
     pub(crate) fn release(mut self) -> Released {
-        self.gate = None;
+        let sign = 0_u8;
+        // SAFETY: the kernel reads the one byte that is there. It fails if the child has died, which
+        // whoever waits for the child learns.
+        unsafe { libc::write(self.gate.as_raw_fd(), (&raw const sign).cast(), 1) };
         self.released.take().expect("it is let go once")
     }
 }
@@ -176,10 +184,16 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let Some(released) = &self.released else { return };
-        // SAFETY: the child is ours and was not waited for, so its number is nobody else's.
+        let mut status = 0;
+        // SAFETY: the child is ours and was not waited for, so its number is nobody else's. One that
+        // is traced stops before it ends, and is told to go on.
         unsafe {
             libc::kill(released.child, libc::SIGKILL);
-            libc::waitpid(released.child, std::ptr::null_mut(), 0);
+            while libc::waitpid(released.child, &raw mut status, 0) == released.child
+                && libc::WIFSTOPPED(status)
+            {
+                libc::ptrace(libc::PTRACE_CONT, released.child, 0_usize, 0_usize);
+            }
         }
     }
 }
@@ -245,4 +259,34 @@ impl Released {
 /// The exit code that a shell would see for what `wait` told.
 pub(crate) fn exit_code(status: i32) -> i32 {
     if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + libc::WTERMSIG(status) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Children that wait at the same time hold copies of each other's pipes.
+    #[test]
+    fn programs_held_by_many_threads_do_not_wait_for_each_other() {
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..25 {
+                        let dropped = hold(&["true".into()], None, &Before::Nothing).unwrap();
+                        let held = hold(&["true".into()], None, &Before::Nothing).unwrap();
+                        drop(dropped);
+                        let released = held.release();
+                        let status = loop {
+                            if let Some(status) = released.ended().unwrap() {
+                                break status;
+                            }
+                            crate::time::wait_ms(1);
+                        };
+                        assert_eq!(exit_code(status), 0);
+                        assert!(released.failure().is_none());
+                    }
+                });
+            }
+        });
+    }
 }
