@@ -12,7 +12,7 @@ use ioscape_model::{
 
 pub use crate::course::{Earlier, Event, Journal, JournalError, MeasureVector, Outcome, Run};
 use crate::course::{Progress, stood_still};
-use crate::measure::{Subject, measure};
+use crate::measure::{Subject, measure_sparing};
 use crate::plan::left_out::left_out;
 use crate::plan::{Seen, Visit};
 use crate::publish;
@@ -115,14 +115,15 @@ fn questions(header: &Header) -> Vec<Question> {
 /// A plan may keep in mind what it decided: it is shown the earlier points one by one.
 fn replay(run: &mut Run<'_>, progress: &Progress) {
     for known in 0..progress.points.len() {
-        run.plan.next(&seen(run.header, (&progress.points[..known], false)));
+        run.plan.next(&seen(run.header, &progress.points[..known]));
     }
 }
 
 /// What a plan is shown: nothing that the record does not hold.
-fn seen<'a>(header: &Header, (points, reads_only): (&'a [Point], bool)) -> Seen<'a> {
+fn seen<'a>(header: &Header, points: &'a [Point]) -> Seen<'a> {
     let elapsed_s = points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
-    Seen { points, elapsed_s, budget_s: header.budget_s, reads_only }
+    let budget_s = header.budget_s;
+    Seen { points, elapsed_s, budget_s, reads_only: false, spares_writes: false }
 }
 
 fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, JournalError> {
@@ -159,7 +160,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             progress.written.expected_bytes(run.header, &progress.points, &visit.workload);
         if expected_bytes > left_bytes {
             leave_out(run, progress, &visit, Some(expected_bytes))?;
-            if goes_on_reading(progress, &visit) {
+            if goes_on_reading(progress) {
                 continue;
             }
             return Ok((EndReason::Written, None));
@@ -173,7 +174,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             }
             Err(Error::MaxWritten) => {
                 leave_out(run, progress, &visit, None)?;
-                if !goes_on_reading(progress, &visit) {
+                if !goes_on_reading(progress) {
                     return Ok((EndReason::Written, None));
                 }
             }
@@ -235,10 +236,10 @@ fn measure_vector(
     Ok(None)
 }
 
-/// Whether what only reads can still be measured: a visit that writes was the first that could not.
-fn goes_on_reading(progress: &mut Progress, visit: &Visit) -> bool {
-    let writes = visit.workload.read_frac < 1.0;
-    writes && !std::mem::replace(&mut progress.reads_only, true)
+/// Whether what only reads files that are there can still be measured: this visit was the first that
+/// could not, for what it writes or for the files it needs.
+fn goes_on_reading(progress: &mut Progress) -> bool {
+    !std::mem::replace(&mut progress.reads_only, true)
 }
 
 /// Notes that no more is to be written than this visit would need.
@@ -277,7 +278,10 @@ fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Opt
             return Some(Visit { workload, role: Role::Canary, round: 0 });
         }
     }
-    run.plan.next(&seen(run.header, (&progress.points, progress.reads_only)))
+    let most_bytes = run.header.limits.written_max_bytes;
+    let spares_writes = most_bytes.is_some_and(|most| run.rig.may_write_bytes() < most / 2);
+    let reads_only = progress.reads_only;
+    run.plan.next(&Seen { reads_only, spares_writes, ..seen(run.header, &progress.points) })
 }
 
 fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, Error> {
@@ -295,9 +299,12 @@ fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, 
         round: visit.round,
         seed: visit_seed(run.header.seed, progress.points.len()),
     };
+    let visits_left = left_s / progress.visit_s();
+    let left_bytes = run.rig.may_write_bytes();
+    let share_bytes = written::share_bytes(run.header, &visit.workload, (left_bytes, visits_left));
     let on_event = &mut *run.on_event;
-    let mut point =
-        measure(&subject, &rules, run.rig, &mut |event| on_event(Event::Measuring(event)))?;
+    let mut on_event = |event| on_event(Event::Measuring(event));
+    let mut point = measure_sparing(&subject, &rules, (run.rig, share_bytes), &mut on_event)?;
     point.started_s = elapsed_s;
     Ok(point)
 }

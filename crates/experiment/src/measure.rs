@@ -28,6 +28,8 @@ const QUIET_VARIATION: f64 = 0.03;
 const CHECK_FACTOR: f64 = 1.25;
 /// Checks in a row that must pass, for the same reason.
 const CHECKS_PASSED_MIN: u32 = 2;
+/// A visit that has written its share ends with so few windows.
+const SPARING_WINDOWS_MIN: usize = 5;
 /// The drift a visit may end with, as a share of the precision asked for.
 const DRIFT_OF_PRECISION: f64 = 0.5;
 
@@ -80,13 +82,29 @@ pub fn measure(
     rig: &mut dyn Rig,
     on_event: &mut dyn FnMut(Event),
 ) -> Result<Point, Error> {
+    measure_sparing(subject, rules, (rig, u64::MAX), on_event)
+}
+
+/// As [`measure`], but once the visit has written as much as its share, layout aside, it takes no more
+/// windows than the fewest that can be judged. A device that writes 3 GB/s would use up all that a run
+/// may write in two visits.
+pub(crate) fn measure_sparing(
+    subject: &Subject<'_>,
+    rules: &Rules,
+    (rig, share_bytes): (&mut dyn Rig, u64),
+    on_event: &mut dyn FnMut(Event),
+) -> Result<Point, Error> {
     let started_s = rig.now_s();
     on_event(Event::Preparing);
     let prepared = rig.prepare(subject.work)?;
 
     let settling_from_s = rig.now_s();
+    let spared_bytes = match subject.work.read_frac {
+        1.0.. => 0,
+        _ => rig.may_write_bytes().saturating_sub(share_bytes),
+    };
     rig.start(subject.work, subject.seed)?;
-    let shown = look(subject.work, rules, rig, on_event);
+    let shown = look(subject.work, rules, (rig, spared_bytes), on_event);
     if let Err(Error::MaxWritten) = shown {
         rig.finish(false)?;
     }
@@ -121,13 +139,20 @@ pub fn measure(
 fn look(
     work: &Workload,
     rules: &Rules,
-    rig: &mut dyn Rig,
+    (rig, spared_bytes): (&mut dyn Rig, u64),
     on_event: &mut dyn FnMut(Event),
 ) -> Result<(settle::Settled, f64, Taken), Error> {
-    let settled = settle::settle(work, rules, rig, on_event)?;
+    let settled = settle::settle(work, rules, (rig, spared_bytes), on_event)?;
     let measuring_from_s = rig.now_s();
     rig.mark();
-    let taken = take_windows(rules, window_length_s(rules, settled.ops_per_s), rig, on_event)?;
+    let mut length_s = window_length_s(rules, settled.ops_per_s);
+    let left_bytes = rig.may_write_bytes().saturating_sub(spared_bytes) as f64;
+    if settled.spent_bytes_per_s * length_s * f64::from(rules.windows_min) > left_bytes {
+        // Shorter windows, as long as they hold enough requests.
+        let sparing_s = (WINDOW_OPS_MIN / settled.ops_per_s).max(settle::SPARING_WINDOW_S);
+        length_s = length_s.min(sparing_s);
+    }
+    let taken = take_windows(rules, length_s, (rig, spared_bytes), on_event)?;
     Ok((settled, measuring_from_s, taken))
 }
 
@@ -193,7 +218,7 @@ fn window_length_s(rules: &Rules, ops_per_s: f64) -> f64 {
 fn take_windows(
     rules: &Rules,
     length_s: f64,
-    rig: &mut dyn Rig,
+    (rig, spared_bytes): (&mut dyn Rig, u64),
     on_event: &mut dyn FnMut(Event),
 ) -> Result<Taken, Error> {
     let mut taken = Taken { asked_s: length_s, ..Taken::default() };
@@ -226,6 +251,9 @@ fn take_windows(
             throughput_bytes_per_s: bytes / elapsed_s.max(f64::MIN_POSITIVE),
             half_width,
         });
+        if taken.windows.len() >= SPARING_WINDOWS_MIN && rig.may_write_bytes() < spared_bytes {
+            break;
+        }
     }
     Ok(taken)
 }

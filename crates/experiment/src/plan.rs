@@ -61,6 +61,9 @@ pub struct Seen<'a> {
     /// Whether no more is to be written: visits that write, or need files that are not laid out, are
     /// out of the question.
     pub reads_only: bool,
+    /// Whether half of what may be written is gone: the search for the write cache leaves the rest to
+    /// the graphs.
+    pub spares_writes: bool,
 }
 
 impl Seen<'_> {

@@ -56,6 +56,23 @@ impl Written {
     }
 }
 
+/// Requests in flight reach storage faster than files are laid out.
+const FASTER_THAN_LAYOUT: f64 = 2.0;
+/// What a visit may write, bytes, such that all others find as much: after that it takes no more
+/// windows than it needs. What those save that only read goes into layout. As much as it likes where storage takes writes, layout told, so slowly that
+/// a whole visit stays below that.
+pub(crate) fn share_bytes(
+    header: &Header,
+    work: &Workload,
+    (left_bytes, visits_left): (u64, f64),
+) -> u64 {
+    let share = left_bytes as f64 / visits_left.max(1.0);
+    let Rules { ramp_s, measure_max_s, .. } = header.rules;
+    let rate = header.hints.layout_bytes_per_s.unwrap_or(f64::INFINITY);
+    let visit_bytes = FASTER_THAN_LAYOUT * rate * (ramp_s + measure_max_s) * (1.0 - work.read_frac);
+    if visit_bytes <= share { u64::MAX } else { share as u64 }
+}
+
 /// Whether the page cache takes all writes of a visit: storage has each page once then.
 fn is_absorbed(header: &Header, work: &Workload) -> bool {
     let cache_bytes = header.hints.write_cache_bytes.unwrap_or(0.0);
@@ -110,4 +127,27 @@ pub(crate) fn exceeded(header: &Header, device_bytes: u64, own_bytes: u64) -> Op
     );
     let remedy = "run where nothing else writes, or allow that much less";
     Some(Warning::new(Code::MaxWritten, text, remedy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_where_storage_is_fast_a_visit_has_a_share() {
+        let mut header = ioscape_test_support::header(
+            1,
+            ioscape_engine::SimSpec::preset("nvme").unwrap().ranges(),
+        );
+        header.rules = Rules::brief();
+        let writes = Workload { read_frac: 0.0, ..Workload::default() };
+        let share = |header: &Header, visits| share_bytes(header, &writes, (16 << 30, visits));
+        header.hints.layout_bytes_per_s = Some(10e6);
+        assert_eq!(share(&header, 64.0), u64::MAX);
+        header.hints.layout_bytes_per_s = Some(1e9);
+        assert_eq!(share(&header, 64.0), 256 << 20);
+        assert_eq!(share(&header, 0.5), u64::MAX, "the last one may write all of it");
+        header.hints.layout_bytes_per_s = None;
+        assert_eq!(share(&header, 0.5), 16 << 30);
+    }
 }

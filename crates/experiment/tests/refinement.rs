@@ -206,7 +206,13 @@ fn a_plan_that_is_shown_the_points_again_decides_the_same() {
         let seen = &record.points[..known];
         let elapsed_s = seen.last().map_or(0.0, |p: &Point| p.started_s + p.elapsed_s);
         let visit = fresh
-            .next(&Seen { points: seen, elapsed_s, budget_s: asked.budget_s, reads_only: false })
+            .next(&Seen {
+                points: seen,
+                elapsed_s,
+                budget_s: asked.budget_s,
+                reads_only: false,
+                spares_writes: false,
+            })
             .unwrap();
         let made = &record.points[known];
         if made.role != Role::Canary {
@@ -256,6 +262,17 @@ fn no_more_is_written_than_was_allowed_within_a_visit_either() {
         }
     }
     assert!(ended > 8, "{ended}");
+}
+
+#[test]
+fn a_fast_device_is_not_used_up_before_the_graphs() {
+    for seed in 0..4 {
+        let written_max_bytes = Some(6 << 30);
+        let record = explored(Asked { device: "nvme", seed, written_max_bytes, ..USUAL });
+        let wrote = |point: &&Point| point.workload.read_frac < 1.0;
+        let last = record.points.iter().rfind(wrote).unwrap();
+        assert!(last.started_s > 0.8 * USUAL.budget_s, "seed {seed}: {} s", last.started_s);
+    }
 }
 
 #[test]

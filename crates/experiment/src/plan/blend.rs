@@ -200,7 +200,10 @@ impl BlendPlan {
         let mut curves = [(Curve::Read, Role::ReadBorder), (Curve::Write, Role::WriteBorder)];
         let count = |role: Role| seen.points.iter().filter(|p| p.role == role).count();
         curves.sort_by_key(|(_, role)| count(*role));
-        let is_open = |(_, role): &(Curve, Role)| count(*role) < CURVE_VISITS_MAX;
+        let is_open = |(_, role): &(Curve, Role)| {
+            let is_spared = seen.spares_writes && *role == Role::WriteBorder;
+            count(*role) < CURVE_VISITS_MAX && !is_spared
+        };
         for (curve, role) in curves.into_iter().filter(is_open) {
             let samples = curve::samples(seen.points, role);
             let Step::Measure(unique_bytes) = border::next(&self.search(curve), curve, &samples)

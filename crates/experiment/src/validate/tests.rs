@@ -140,7 +140,13 @@ fn every_workload_is_visited_twice_in_rounds_of_different_order() {
     // Canaries in between must not be counted as visits.
     points.insert(7, formula::canary(0));
     assert_eq!(
-        plan.next(&Seen { points: &points, elapsed_s: 0.0, budget_s: 0.0, reads_only: false }),
+        plan.next(&Seen {
+            points: &points,
+            elapsed_s: 0.0,
+            budget_s: 0.0,
+            reads_only: false,
+            spares_writes: false
+        }),
         None
     );
     points.retain(|point| point.role == Role::Validation);

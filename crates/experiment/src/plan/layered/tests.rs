@@ -34,8 +34,13 @@ fn course(header: &Header) -> Vec<Point> {
         if elapsed_s + VISIT_S > header.budget_s {
             return points;
         }
-        let seen =
-            Seen { points: &points, elapsed_s, budget_s: header.budget_s, reads_only: false };
+        let seen = Seen {
+            points: &points,
+            elapsed_s,
+            budget_s: header.budget_s,
+            reads_only: false,
+            spares_writes: false,
+        };
         let Some(visit) = plan.next(&seen) else { return points };
         assert!(visit.workload.check().is_ok(), "{}", visit.workload);
         let point = Point { elapsed_s: VISIT_S, ..point(&visit, 1e8) };
@@ -91,7 +96,13 @@ fn what_may_not_be_written_is_left_out_and_reading_goes_on() {
     let mut points: Vec<Point> = Vec::new();
     for index in 0..40 {
         let elapsed_s = f64::from(index);
-        let seen = Seen { points: &points, elapsed_s, budget_s: 300.0, reads_only: index > 5 };
+        let seen = Seen {
+            points: &points,
+            elapsed_s,
+            budget_s: 300.0,
+            reads_only: index > 5,
+            spares_writes: false,
+        };
         let visit = plan.next(&seen).expect("there is something to read");
         assert!(index <= 5 || visit.workload.read_frac >= 1.0, "{}", visit.workload);
         points.push(point(&visit, 1e8));
@@ -108,7 +119,13 @@ fn a_run_that_goes_on_decides_as_it_did() {
         for known in 0..=made {
             let elapsed_s = known as f64 * VISIT_S;
             let shown = &points[..known];
-            let seen = Seen { points: shown, elapsed_s, budget_s: 180.0, reads_only: false };
+            let seen = Seen {
+                points: shown,
+                elapsed_s,
+                budget_s: 180.0,
+                reads_only: false,
+                spares_writes: false,
+            };
             next = fresh.next(&seen);
         }
         assert_eq!(next.map(|visit| visit.workload), Some(points[made].workload.clone()));
