@@ -21,6 +21,7 @@ use crate::estimate;
 use crate::model::{Guess, Sample};
 use crate::predict::Predictor;
 
+mod elements;
 pub mod live;
 mod pairs;
 mod random_effects;
@@ -29,6 +30,7 @@ mod side;
 #[cfg(test)]
 mod tests;
 
+pub use elements::elements;
 use random_effects::{Common, Drawn};
 pub use side::{caches, regions};
 

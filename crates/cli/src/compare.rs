@@ -24,6 +24,7 @@ use crate::workload_arg::{self, Asked};
 mod alternated;
 mod live;
 mod price;
+mod vectors;
 
 /// Points of a predicted line.
 const LINE_POINTS: u32 = 64;
@@ -47,6 +48,9 @@ pub(crate) fn compare(args: &CompareArgs, clock: Clock) -> anyhow::Result<Exit> 
     let prices = price::read(&args.price, &args.records).map_err(usage)?;
     check_out(args)?;
     if let Some(exit) = alternated::compare(args, prices.as_deref())? {
+        return Ok(exit);
+    }
+    if let Some(exit) = vectors::compare(args)? {
         return Ok(exit);
     }
     let asked = if is_unasked(args) {
@@ -116,7 +120,8 @@ fn exit_of(document: &Comparisons) -> Exit {
     if is_worse || is_coarse || is_missing {
         return Exit::NotWithin;
     }
-    if document.comparisons.iter().all(|c| c.verdict == Verdict::OutOfRange) {
+    let are_vectors = document.systems.iter().any(|system| !system.elements.is_empty());
+    if !are_vectors && document.comparisons.iter().all(|c| c.verdict == Verdict::OutOfRange) {
         say("ioscape: none of the workloads asked for lies in what all records measured: \
              `ioscape predict RECORD -w …` says why; name others by -w");
         return Exit::Failed;
@@ -292,6 +297,7 @@ fn system(baseline: &Mapped, other: &Mapped, versus: &Versus) -> SystemCompariso
             (&baseline.system(), &from.regions),
             (&other.system(), &to.regions),
         ),
+        elements: compare::elements(&from.elements, &to.elements),
         beyond_tolerance: vec![],
         price: None,
     }
@@ -308,7 +314,9 @@ fn beyond(
     let slower = comparisons.iter().filter(|c| c.verdict == Verdict::Slower);
     let workloads = slower.filter(|c| is_beyond(&c.ratio)).map(|c| c.name.clone());
     let sums = sums(system).filter(|(_, sum)| is_beyond(&sum.ratio));
-    workloads.chain(sums.map(|(name, _)| name.to_owned())).collect()
+    let elements = system.elements.iter().filter(|e| e.verdict == Verdict::Slower);
+    let elements = elements.filter(|e| is_beyond(&e.ratio)).map(|e| e.name.word().to_owned());
+    workloads.chain(sums.map(|(name, _)| name.to_owned())).chain(elements).collect()
 }
 
 fn sums(system: &SystemComparison) -> impl Iterator<Item = (&'static str, OverallRatio)> {

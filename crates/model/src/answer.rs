@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Curve, Figure, Interval, RegionUniqueBytes, Want, Warning, Workload, point::finite};
+use crate::{
+    Curve, ElementName, Figure, Interval, RegionUniqueBytes, Want, Warning, Workload, point::finite,
+};
 
 /// A predicted response time: its mean, and percentiles where the record knows any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -229,6 +231,23 @@ pub struct RegionComparison {
     pub ratio: Option<Figure>,
 }
 
+/// An element of the system vector in two systems.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ElementComparison {
+    /// Which.
+    pub name: ElementName,
+    /// The baseline's time of one operation, seconds.
+    #[serde(serialize_with = "finite")]
+    pub baseline_s: f64,
+    /// The other's.
+    #[serde(serialize_with = "finite")]
+    pub time_s: f64,
+    /// Speed over the baseline's: more than 1 is faster.
+    pub ratio: Figure,
+    /// What that says; `inconclusive` where either of the two is doubtful.
+    pub verdict: Verdict,
+}
+
 /// Whether a system is worth its price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -268,6 +287,9 @@ pub struct SystemComparison {
     pub caches: Vec<CacheComparison>,
     /// Regions side by side.
     pub regions: Vec<RegionComparison>,
+    /// Elements that both system vectors have; empty where a record has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elements: Vec<ElementComparison>,
     /// What is slower than the baseline by more than the tolerance, beyond doubt.
     pub beyond_tolerance: Vec<String>,
     /// Where prices were given.

@@ -45,10 +45,11 @@ mod word;
 pub mod workload;
 
 pub use answer::{
-    ApplicationRanking, ApplicationTime, CacheComparison, Comparison, Comparisons, Errors,
-    LargestTerm, NotCompared, Overall, OverallRatio, PredictedTime, Prediction, Predictions,
-    PriceComparison, PricePerformance, RankedSystem, RecordWarnings, RegionComparison, RegionLevel,
-    Repeatability, SystemComparison, Validation, ValidationPoint, Verdict, Worth,
+    ApplicationRanking, ApplicationTime, CacheComparison, Comparison, Comparisons,
+    ElementComparison, Errors, LargestTerm, NotCompared, Overall, OverallRatio, PredictedTime,
+    Prediction, Predictions, PriceComparison, PricePerformance, RankedSystem, RecordWarnings,
+    RegionComparison, RegionLevel, Repeatability, SystemComparison, Validation, ValidationPoint,
+    Verdict, Worth,
 };
 pub use app::App;
 pub use datasheet::{SheetFigures, SheetLine, SheetTimes};

@@ -4,10 +4,10 @@
 //! Nothing is computed here: ratios, intervals and verdicts come with the document, predicted
 //! lines from whoever has the models.
 
-use ioscape_model::units::{show_rate, three_digits};
+use ioscape_model::units::{show_rate, show_seconds, three_digits};
 use ioscape_model::{
-    Comparison, Comparisons, Curve, Figure, Interval, Overall, OverallRatio, Record,
-    RegionComparison, SystemComparison, Verdict, Want, Workload, Worth,
+    Comparison, Comparisons, Curve, ElementComparison, Figure, Interval, Overall, OverallRatio,
+    Record, RegionComparison, SystemComparison, Verdict, Want, Workload, Worth,
 };
 
 use crate::chart::{Table, stretch};
@@ -70,6 +70,9 @@ pub(crate) fn sentence(
     workloads: &[Comparison],
     letter: &str,
 ) -> String {
+    if workloads.is_empty() && !system.elements.is_empty() {
+        return vector_sentence(system, letter);
+    }
     let named = |verdict: Verdict| {
         let names = workloads.iter().filter(|c| c.verdict == verdict).map(|c| c.name.as_str());
         names.collect::<Vec<_>>()
@@ -125,6 +128,62 @@ pub(crate) fn sentence(
         none if none.is_empty() => found,
         names => format!("{found} Out of range of a record: {}.", on(&names)),
     }
+}
+
+/// What the system vectors say.
+fn vector_sentence(system: &SystemComparison, letter: &str) -> String {
+    let count = |verdict: Verdict| system.elements.iter().filter(|e| e.verdict == verdict).count();
+    format!(
+        "Of {} kinds of operation {letter} is faster on {}, slower on {}; no difference is shown \
+         on {}, and {} cannot be judged.",
+        system.elements.len(),
+        count(Verdict::Faster),
+        count(Verdict::Slower),
+        count(Verdict::NoDifferenceShown),
+        count(Verdict::Inconclusive)
+    )
+}
+
+/// Elements of the system vectors that differ.
+pub(crate) fn elements(system: &SystemComparison, letter: &str) -> Table {
+    let row = |element: &ElementComparison| {
+        vec![
+            element.name.word().to_owned(),
+            show_seconds(element.baseline_s),
+            show_seconds(element.time_s),
+            figures::ratio(&span(&element.ratio)),
+            match element.verdict {
+                Verdict::Faster => "faster",
+                _ => "slower",
+            }
+            .to_owned(),
+        ]
+    };
+    let differs =
+        |element: &&ElementComparison| matches!(element.verdict, Verdict::Faster | Verdict::Slower);
+    let mut head = head("operation", letter);
+    head.push("difference".to_owned());
+    Table { head, rows: system.elements.iter().filter(differs).map(row).collect() }
+}
+
+/// What the figures of [`elements`] are.
+pub(crate) fn elements_note(system: &SystemComparison) -> String {
+    let names = |verdict: Verdict| {
+        let of_it = system.elements.iter().filter(|element| element.verdict == verdict);
+        of_it.map(|element| element.name.word()).collect::<Vec<_>>().join(", ")
+    };
+    let alike = match names(Verdict::NoDifferenceShown) {
+        names if names.is_empty() => String::new(),
+        names => format!(" No difference shown: {names}."),
+    };
+    let doubtful = match names(Verdict::Inconclusive) {
+        names if names.is_empty() => String::new(),
+        names => format!(" Too doubtful in one of the records: {names}."),
+    };
+    format!(
+        "Time of one operation, and the speed over that of A with the interval at the level of its \
+         test, corrected together (Holm).{alike}{doubtful}"
+    )
 }
 
 /// From where on a difference would have been shown, where none was.

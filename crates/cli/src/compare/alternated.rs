@@ -147,6 +147,7 @@ fn document(
         measured: None,
         caches: vec![],
         regions: vec![],
+        elements: vec![],
         beyond_tolerance: vec![],
         price: None,
     };

@@ -47,6 +47,19 @@ fn a_vector_is_a_record_in_which_each_element_is_measured_or_has_a_reason() {
     let document = work.stdout(&["export", "v.jsonl", "--format", "json"]);
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     assert_eq!(document["elements"].as_array().unwrap().len(), record.elements.len());
+    // Held against itself no operation differs, and workloads are refused: there is no map.
+    let versus = work.json(&["compare", "v.jsonl", "v.jsonl", "--json", "--tolerance", "1%"]);
+    let elements = versus["systems"][0]["elements"].as_array().unwrap();
+    assert_eq!(elements.len(), record.elements.len());
+    let verdicts = elements.iter().map(|element| element["verdict"].as_str().unwrap());
+    let mut differing = verdicts.filter(|verdict| ["faster", "slower"].contains(verdict));
+    assert_eq!(differing.next(), None);
+    let text = work.stdout(&["compare", "v.jsonl", "v.jsonl", "--out", "versus.html"]);
+    assert!(text.contains("faster on 0, slower on 0"), "{text}");
+    let page = std::fs::read_to_string(work.path("versus.html")).unwrap();
+    assert!(page.contains("faster on 0, slower on 0") && !page.contains("Workload by workload"));
+    let complaint = work.refusal(&["compare", "v.jsonl", "v.jsonl", "-w", "scan"]);
+    assert!(complaint.contains("no map"), "{complaint}");
 }
 
 #[test]

@@ -7,9 +7,9 @@ use askama::Template;
 use ioscape_model::{Estimate, Interval, Verdict, Workload};
 
 use super::{
-    CACHES_NOTE, ComparedSystem, ComparisonPage, REGIONS_NOTE, caches, dropped, intolerable,
-    is_live, legend, letter, of_system, prices, regions, sentence, span, unresolved, workloads,
-    workloads_note, worth,
+    CACHES_NOTE, ComparedSystem, ComparisonPage, REGIONS_NOTE, caches, dropped, elements,
+    elements_note, intolerable, is_live, legend, letter, of_system, prices, regions, sentence,
+    span, unresolved, workloads, workloads_note, worth,
 };
 use crate::chart::{
     Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Table, Unit, throughput_axis,
@@ -31,7 +31,11 @@ const BESIDE: f64 = 0.14;
 pub fn comparison_html(page: &ComparisonPage<'_>) -> String {
     let (overlay, ratios) = (overlay(page), ratios(page));
     // What was measured in alternation is a few workloads and no map: it has no lines to overlay.
-    let charts = if is_live(page) { vec![&ratios] } else { vec![&overlay, &ratios] };
+    // System vectors alone have no workloads either.
+    let is_overlaid = !is_live(page) && page.systems.iter().any(|s| !s.predicted.is_empty());
+    let overlay = is_overlaid.then_some(overlay);
+    let ratios = (!page.document.comparisons.is_empty()).then_some(ratios);
+    let charts: Vec<&Chart> = overlay.iter().chain(&ratios).collect();
     let data = script_json(&charts);
     let sections = (1..page.systems.len()).map(|place| section(page, place)).collect();
     let template = ComparisonTemplate {
@@ -44,8 +48,8 @@ pub fn comparison_html(page: &ComparisonPage<'_>) -> String {
         systems: letters(page.systems.len()),
         legend: legend(page),
         dropped: dropped(page),
-        overlay: (!is_live(page)).then(|| Figure::new(overlay, "landscape")),
-        ratios: Figure::new(ratios, "landscape"),
+        overlay: overlay.map(|chart| Figure::new(chart, "landscape")),
+        ratios: ratios.map(|chart| Figure::new(chart, "landscape")),
         sections,
         differences: differences(page),
         prices: (!page.document.prices.is_empty()).then(|| prices(page)),
@@ -68,7 +72,7 @@ struct ComparisonTemplate {
     legend: Vec<(String, String)>,
     dropped: Option<String>,
     overlay: Option<Figure>,
-    ratios: Figure,
+    ratios: Option<Figure>,
     sections: Vec<Section>,
     differences: Table,
     prices: Option<Table>,
@@ -81,7 +85,7 @@ struct Section {
     letter: String,
     sentences: Vec<String>,
     /// Titles, tables, and what their figures are.
-    tables: [(&'static str, Table, String); 3],
+    tables: [(&'static str, Table, String); 4],
 }
 
 /// `A, B and C`.
@@ -108,6 +112,7 @@ fn section(page: &ComparisonPage<'_>, place: usize) -> Section {
             ("Workloads", workloads(system, comparisons, &letter), workloads_note(page)),
             ("Regions", regions(system, &letter), REGIONS_NOTE.to_owned()),
             ("Caches", caches(system, &letter), CACHES_NOTE.to_owned()),
+            ("System vectors", elements(system, &letter), elements_note(system)),
         ],
         letter,
     }

@@ -30,6 +30,7 @@ fn system(verdict: Overall, mean: Verdict) -> SystemComparison {
         measured: None,
         caches: vec![],
         regions: vec![],
+        elements: vec![],
         beyond_tolerance: vec![],
         price: None,
     }

@@ -5,8 +5,9 @@ use comfy_table::Cell;
 use super::{Page, Paint, Style, WIDTH_MAX, WIDTH_MIN, add_table, clean, plain_table};
 use crate::chart::Table;
 use crate::comparison::{
-    CACHES_NOTE, ComparisonPage, REGIONS_NOTE, caches, dropped, intolerable, legend, letter,
-    of_system, prices, regions, sentence, unresolved, workloads, workloads_note, worth,
+    CACHES_NOTE, ComparisonPage, REGIONS_NOTE, caches, dropped, elements, elements_note,
+    intolerable, legend, letter, of_system, prices, regions, sentence, unresolved, workloads,
+    workloads_note, worth,
 };
 use crate::doubts::Doubt;
 
@@ -40,18 +41,22 @@ pub fn comparison_text(page: &ComparisonPage<'_>, width: usize, color: bool) -> 
 fn against(text: &mut Page, page: &ComparisonPage<'_>, place: usize) {
     let (system, letter) = (&page.document.systems[place - 1], letter(place));
     let comparisons = of_system(page, place);
+    let vector_note = elements_note(system);
     let sides = [
         ("caches", caches(system, &letter), CACHES_NOTE),
         ("regions", regions(system, &letter), REGIONS_NOTE),
+        ("system vectors", elements(system, &letter), &vector_note),
     ];
     for (name, side, note) in sides.iter().filter(|(_, side, _)| !side.rows.is_empty()) {
         text.heading(&format!("{letter} against A: {name}"));
         table(text, side);
         text.wrapped("  ", note, Style::Dim);
     }
-    text.heading(&format!("{letter} against A: workloads"));
-    table(text, &workloads(system, comparisons, &letter));
-    text.wrapped("  ", &workloads_note(page), Style::Dim);
+    if !comparisons.is_empty() {
+        text.heading(&format!("{letter} against A: workloads"));
+        table(text, &workloads(system, comparisons, &letter));
+        text.wrapped("  ", &workloads_note(page), Style::Dim);
+    }
     text.raw(String::new());
     text.wrapped("", &sentence(system, comparisons, &letter), Style::Bold);
     let failed = [intolerable(system, &letter), unresolved(page, comparisons, &letter)];

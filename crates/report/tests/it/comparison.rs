@@ -45,6 +45,7 @@ fn document() -> Comparisons {
                 ratio: Some(ratio),
             }],
             regions: vec![],
+            elements: vec![],
             beyond_tolerance: vec![],
             price: None,
         }],
