@@ -158,7 +158,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
         let left_bytes = run.rig.may_write_bytes();
         let expected_bytes =
             progress.written.expected_bytes(run.header, &progress.points, &visit.workload);
-        if expected_bytes > left_bytes {
+        if expected_bytes > left_bytes.saturating_sub(kept_for_vector_bytes(run)) {
             leave_out(run, progress, &visit, Some(expected_bytes))?;
             if goes_on_reading(progress) {
                 continue;
@@ -189,6 +189,17 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
 const VISITS_AFTER_VECTOR: f64 = 2.0;
 /// A device whose wear is bounded is spared the vector where less than this may be written, bytes.
 const VECTOR_WRITES_BYTES: u64 = 1 << 30;
+
+/// Where more than this may be written in all, visits leave the vector what it needs, bytes.
+const VECTOR_KEPT_FROM_BYTES: u64 = 8 << 30;
+
+/// What visits leave to the system vector while it has not been measured, bytes: it takes half of what
+/// is left at most.
+fn kept_for_vector_bytes(run: &Run<'_>) -> u64 {
+    let most_bytes = run.header.limits.written_max_bytes.unwrap_or(0);
+    let is_kept = run.vector.is_some() && most_bytes >= VECTOR_KEPT_FROM_BYTES;
+    if is_kept { 2 * VECTOR_WRITES_BYTES } else { 0 }
+}
 
 fn vector_is_due(
     run: &Run<'_>,
@@ -300,7 +311,7 @@ fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, 
         seed: visit_seed(run.header.seed, progress.points.len()),
     };
     let visits_left = left_s / progress.visit_s();
-    let left_bytes = run.rig.may_write_bytes();
+    let left_bytes = run.rig.may_write_bytes().saturating_sub(kept_for_vector_bytes(run));
     let share_bytes = written::share_bytes(run.header, &visit.workload, (left_bytes, visits_left));
     let on_event = &mut *run.on_event;
     let mut on_event = |event| on_event(Event::Measuring(event));

@@ -25,13 +25,11 @@ impl Written {
     /// What a visit that is of use will write, layout included, bytes. Before one was made, what goes
     /// through to storage is not known: it is tried then.
     pub(crate) fn expected_bytes(&self, header: &Header, points: &[Point], work: &Workload) -> u64 {
-        let Rules { ramp_s, windows_min, window_s, .. } = header.rules;
-        let shortest_s = ramp_s + f64::from(windows_min) * window_s;
         let writes_bytes = match work.read_frac {
             1.0.. => 0.0,
             _ if is_absorbed(header, work) => work.unique_bytes as f64,
             _ if self.through_s == 0.0 => 0.0,
-            read => self.through_bytes / self.through_s * shortest_s * (1.0 - read),
+            read => self.through_bytes / self.through_s * SHORTEST_VISIT_S * (1.0 - read),
         };
         self.layout_bytes(points, work) + writes_bytes as u64
     }
@@ -56,6 +54,8 @@ impl Written {
     }
 }
 
+/// Running in and windows of a visit that has no share left, seconds.
+const SHORTEST_VISIT_S: f64 = 0.2;
 /// Requests in flight reach storage faster than files are laid out.
 const FASTER_THAN_LAYOUT: f64 = 2.0;
 /// What a visit may write, bytes, such that all others find as much: after that it takes no more

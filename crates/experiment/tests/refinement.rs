@@ -265,17 +265,6 @@ fn no_more_is_written_than_was_allowed_within_a_visit_either() {
 }
 
 #[test]
-fn a_fast_device_is_not_used_up_before_the_graphs() {
-    for seed in 0..4 {
-        let written_max_bytes = Some(6 << 30);
-        let record = explored(Asked { device: "nvme", seed, written_max_bytes, ..USUAL });
-        let wrote = |point: &&Point| point.workload.read_frac < 1.0;
-        let last = record.points.iter().rfind(wrote).unwrap();
-        assert!(last.started_s > 0.8 * USUAL.budget_s, "seed {seed}: {} s", last.started_s);
-    }
-}
-
-#[test]
 fn a_map_holds_the_models_and_says_what_they_found() {
     let record = explored(USUAL);
     let revision = record.map.unwrap().revision;

@@ -32,6 +32,8 @@ const CALIBRATION_PER_ROUND: u64 = 24;
 const REFINEMENT_PER_ROUND: usize = 12;
 /// In a later round one workload in so many of those measured before is visited again.
 const AGAIN_EVERY: usize = 3;
+/// Where no more is written, so many rounds in a row may have nothing to read.
+const BARREN_ROUNDS_MAX: u32 = 8;
 /// What visits of one workload are expected to differ by, before any were repeated.
 const NOISE_PRIOR: f64 = 0.05;
 /// A region's behaviour shows from this many times its lower border on.
@@ -513,15 +515,19 @@ impl Plan for BlendPlan {
             }
             self.families = Some(self.decide(seen.points));
         }
+        let mut barren_rounds = 0;
         for round in 0.. {
             self.refine(round, seen.points);
-            let visits = self.round(round, seen.points);
+            let mut visits = self.round(round, seen.points);
             if visits.is_empty() {
                 return None; // no workload is possible here, nor will one be in a later round
             }
-            let may_be = |visit: &Visit| seen.may_visit(&visit.workload);
-            let missing =
-                visits.into_iter().find(|visit| may_be(visit) && !visit.is_made(seen.points));
+            visits.retain(|visit| seen.may_visit(&visit.workload));
+            barren_rounds = if visits.is_empty() { barren_rounds + 1 } else { 0 };
+            if barren_rounds > BARREN_ROUNDS_MAX {
+                return None; // nothing that is laid out is ever read
+            }
+            let missing = visits.into_iter().find(|visit| !visit.is_made(seen.points));
             if missing.is_some() {
                 return missing;
             }
