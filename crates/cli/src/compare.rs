@@ -42,15 +42,18 @@ pub(crate) fn compare(args: &CompareArgs, clock: Clock) -> anyhow::Result<Exit> 
         let prices = price::read(&args.price, &args.records).map_err(usage)?;
         return crate::application::compare(args, app, prices.as_deref());
     }
-    if let Some(exit) = crate::suite::against::compare(&args.records, args.common.json)? {
+    let records = args.records.iter().map(|path| journal::open(path));
+    let records: Vec<Record> = records.collect::<Result<_, _>>()?;
+    if let Some(exit) = crate::suite::against::compare((&args.records, &records), args.common.json)?
+    {
         return Ok(exit);
     }
     let prices = price::read(&args.price, &args.records).map_err(usage)?;
     check_out(args)?;
-    if let Some(exit) = alternated::compare(args, prices.as_deref())? {
+    if let Some(exit) = alternated::compare(args, &records, prices.as_deref())? {
         return Ok(exit);
     }
-    if let Some(exit) = vectors::compare(args)? {
+    if let Some(exit) = vectors::compare(args, &records)? {
         return Ok(exit);
     }
     let asked = if is_unasked(args) {
@@ -58,7 +61,9 @@ pub(crate) fn compare(args: &CompareArgs, clock: Clock) -> anyhow::Result<Exit> 
     } else {
         workload_arg::read_all(&args.workload, &args.keys)?
     };
-    let maps = args.records.iter().map(|path| Mapped::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let maps = records.into_iter().zip(&args.records);
+    let maps =
+        maps.map(|(record, path)| Mapped::new(path, record)).collect::<Result<Vec<_>, _>>()?;
     let asked = of_maps(&args.records, &maps, asked)?;
     let document = document(Demands::from(args), &maps, &asked, prices.as_deref());
     show(args, &page(&maps, &document))
@@ -120,8 +125,9 @@ fn exit_of(document: &Comparisons) -> Exit {
     if is_worse || is_coarse || is_missing {
         return Exit::NotWithin;
     }
-    let are_vectors = document.systems.iter().any(|system| !system.elements.is_empty());
-    if !are_vectors && document.comparisons.iter().all(|c| c.verdict == Verdict::OutOfRange) {
+    let are_vectors_alone = document.comparisons.is_empty()
+        && document.systems.iter().any(|system| !system.elements.is_empty());
+    if !are_vectors_alone && document.comparisons.iter().all(|c| c.verdict == Verdict::OutOfRange) {
         say("ioscape: none of the workloads asked for lies in what all records measured: \
              `ioscape predict RECORD -w …` says why; name others by -w");
         return Exit::Failed;
@@ -134,7 +140,8 @@ pub(crate) fn rendered(
     records: &[PathBuf],
     render: &dyn Fn(&ComparisonPage<'_>) -> String,
 ) -> anyhow::Result<String> {
-    let maps = records.iter().map(|path| Mapped::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let open = |path: &PathBuf| Mapped::new(path, journal::open_again(path)?);
+    let maps = records.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let asked = of_maps(records, &maps, workload_arg::ladder())?;
     let document = document(Demands::default(), &maps, &asked, None);
     Ok(render(&page(&maps, &document)))
@@ -186,8 +193,7 @@ struct Mapped {
 }
 
 impl Mapped {
-    fn open(path: &Path) -> anyhow::Result<Self> {
-        let record = journal::open_again(path)?; // live comparisons were looked for in it
+    fn new(path: &Path, record: Record) -> anyhow::Result<Self> {
         let mut samples = Training::of(&record).samples;
         samples.extend(Training::of_device(&record).into_iter().flat_map(|layer| layer.samples));
         let predictor = Predictor::of_record(&record)

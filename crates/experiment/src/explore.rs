@@ -122,8 +122,7 @@ fn replay(run: &mut Run<'_>, progress: &Progress) {
 /// What a plan is shown: nothing that the record does not hold.
 fn seen<'a>(header: &Header, points: &'a [Point]) -> Seen<'a> {
     let elapsed_s = points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
-    let budget_s = header.budget_s;
-    Seen { points, elapsed_s, budget_s, reads_only: false, spares_writes: false }
+    Seen::writing_freely(points, elapsed_s, header.budget_s)
 }
 
 fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, JournalError> {
@@ -190,11 +189,11 @@ const VISITS_AFTER_VECTOR: f64 = 2.0;
 /// A device whose wear is bounded is spared the vector where less than this may be written, bytes.
 const VECTOR_WRITES_BYTES: u64 = 1 << 30;
 
-/// Where more than this may be written in all, visits leave the vector what it needs, bytes.
+/// A run that may write so much, bytes, keeps what the vector needs.
 const VECTOR_KEPT_FROM_BYTES: u64 = 8 << 30;
 
-/// What visits leave to the system vector while it has not been measured, bytes: it takes half of what
-/// is left at most.
+/// Bytes that no visit may use, because the system vector is still to come: it takes at most half of
+/// what it finds.
 fn kept_for_vector_bytes(run: &Run<'_>) -> u64 {
     let most_bytes = run.header.limits.written_max_bytes.unwrap_or(0);
     let is_kept = run.vector.is_some() && most_bytes >= VECTOR_KEPT_FROM_BYTES;
@@ -247,8 +246,8 @@ fn measure_vector(
     Ok(None)
 }
 
-/// Whether what only reads files that are there can still be measured: this visit was the first that
-/// could not, for what it writes or for the files it needs.
+/// Whether the run goes on with visits that only read files which are laid out: yes after the first
+/// visit that found no room to write, no after the second.
 fn goes_on_reading(progress: &mut Progress) -> bool {
     !std::mem::replace(&mut progress.reads_only, true)
 }

@@ -28,8 +28,12 @@ const QUIET_VARIATION: f64 = 0.03;
 const CHECK_FACTOR: f64 = 1.25;
 /// Checks in a row that must pass, for the same reason.
 const CHECKS_PASSED_MIN: u32 = 2;
-/// A visit that has written its share ends with so few windows.
+/// A visit that has written its share runs in for so few windows, and counts so few.
 const SPARING_WINDOWS_MIN: usize = 5;
+/// Length of these windows, seconds: short ones write little.
+const SPARING_WINDOW_S: f64 = 0.02;
+/// The shortest visit that has written its share, running in included, seconds.
+pub(crate) const SPARING_VISIT_S: f64 = 2.0 * SPARING_WINDOWS_MIN as f64 * SPARING_WINDOW_S;
 /// The drift a visit may end with, as a share of the precision asked for.
 const DRIFT_OF_PRECISION: f64 = 0.5;
 
@@ -135,6 +139,11 @@ pub(crate) fn measure_sparing(
     .into_point())
 }
 
+/// Whether a visit has written its share: it leaves `spared_bytes` to others, where that is any.
+fn has_written_share(rig: &dyn Rig, spared_bytes: u64) -> bool {
+    spared_bytes > 0 && rig.may_write_bytes() < spared_bytes
+}
+
 /// Lets the workload run in and takes its windows. Between the two is when these began.
 fn look(
     work: &Workload,
@@ -146,11 +155,12 @@ fn look(
     let measuring_from_s = rig.now_s();
     rig.mark();
     let mut length_s = window_length_s(rules, settled.ops_per_s);
-    let left_bytes = rig.may_write_bytes().saturating_sub(spared_bytes) as f64;
-    if settled.spent_bytes_per_s * length_s * f64::from(rules.windows_min) > left_bytes {
-        // Shorter windows, as long as they hold enough requests.
-        let sparing_s = (WINDOW_OPS_MIN / settled.ops_per_s).max(settle::SPARING_WINDOW_S);
-        length_s = length_s.min(sparing_s);
+    if let Some(spent_bytes_per_s) = settled.spent_bytes_per_s {
+        let left_bytes = rig.may_write_bytes().saturating_sub(spared_bytes) as f64;
+        if spent_bytes_per_s * length_s * f64::from(rules.windows_min) > left_bytes {
+            // Shorter windows, as long as they hold enough requests.
+            length_s = length_s.min((WINDOW_OPS_MIN / settled.ops_per_s).max(SPARING_WINDOW_S));
+        }
     }
     let taken = take_windows(rules, length_s, (rig, spared_bytes), on_event)?;
     Ok((settled, measuring_from_s, taken))
@@ -251,7 +261,7 @@ fn take_windows(
             throughput_bytes_per_s: bytes / elapsed_s.max(f64::MIN_POSITIVE),
             half_width,
         });
-        if taken.windows.len() >= SPARING_WINDOWS_MIN && rig.may_write_bytes() < spared_bytes {
+        if taken.windows.len() >= SPARING_WINDOWS_MIN && has_written_share(rig, spared_bytes) {
             break;
         }
     }

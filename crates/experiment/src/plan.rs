@@ -61,9 +61,16 @@ pub struct Seen<'a> {
     /// Whether no more is to be written: visits that write, or need files that are not laid out, are
     /// out of the question.
     pub reads_only: bool,
-    /// Whether half of what may be written is gone: the search for the write cache leaves the rest to
-    /// the graphs.
+    /// The run has written half of what it may: the search for the write cache ends, and the graphs
+    /// get the other half.
     pub spares_writes: bool,
+}
+
+impl<'a> Seen<'a> {
+    /// A run that may still write whatever it likes.
+    pub fn writing_freely(points: &'a [Point], elapsed_s: f64, budget_s: f64) -> Self {
+        Self { points, elapsed_s, budget_s, reads_only: false, spares_writes: false }
+    }
 }
 
 impl Seen<'_> {

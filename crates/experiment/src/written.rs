@@ -4,6 +4,7 @@
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Access, Code, Header, Point, Rules, Severity, Spent, Warning, Workload};
 
+use crate::measure::SPARING_VISIT_S;
 use crate::plan::extent::files_bytes;
 
 /// What the visits of this part of a run have written.
@@ -29,7 +30,7 @@ impl Written {
             1.0.. => 0.0,
             _ if is_absorbed(header, work) => work.unique_bytes as f64,
             _ if self.through_s == 0.0 => 0.0,
-            read => self.through_bytes / self.through_s * SHORTEST_VISIT_S * (1.0 - read),
+            read => self.through_bytes / self.through_s * SPARING_VISIT_S * (1.0 - read),
         };
         self.layout_bytes(points, work) + writes_bytes as u64
     }
@@ -54,13 +55,12 @@ impl Written {
     }
 }
 
-/// Running in and windows of a visit that has no share left, seconds.
-const SHORTEST_VISIT_S: f64 = 0.2;
-/// Requests in flight reach storage faster than files are laid out.
+/// Requests in flight reach storage so much faster than files are laid out.
 const FASTER_THAN_LAYOUT: f64 = 2.0;
-/// What a visit may write, bytes, such that all others find as much: after that it takes no more
-/// windows than it needs. What those save that only read goes into layout. As much as it likes where storage takes writes, layout told, so slowly that
-/// a whole visit stays below that.
+
+/// Bytes that a visit may write so that each visit after it may write as many; layout uses what those
+/// leave that only read. No bound where the rate of layout says that storage is too slow for a whole
+/// visit to write that much.
 pub(crate) fn share_bytes(
     header: &Header,
     work: &Workload,

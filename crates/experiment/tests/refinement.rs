@@ -205,15 +205,7 @@ fn a_plan_that_is_shown_the_points_again_decides_the_same() {
     for known in 0..record.points.len() {
         let seen = &record.points[..known];
         let elapsed_s = seen.last().map_or(0.0, |p: &Point| p.started_s + p.elapsed_s);
-        let visit = fresh
-            .next(&Seen {
-                points: seen,
-                elapsed_s,
-                budget_s: asked.budget_s,
-                reads_only: false,
-                spares_writes: false,
-            })
-            .unwrap();
+        let visit = fresh.next(&Seen::writing_freely(seen, elapsed_s, asked.budget_s)).unwrap();
         let made = &record.points[known];
         if made.role != Role::Canary {
             assert_eq!((&visit.workload, visit.role), (&made.workload, made.role), "{known}");

@@ -244,7 +244,8 @@ pub struct ElementComparison {
     pub time_s: f64,
     /// Speed over the baseline's: more than 1 is faster.
     pub ratio: Figure,
-    /// What that says; `inconclusive` where either of the two is doubtful.
+    /// Faster or slower than the baseline, or neither shown; `inconclusive` where a warning stands
+    /// beside the element in either record.
     pub verdict: Verdict,
 }
 

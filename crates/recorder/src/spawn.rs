@@ -185,8 +185,8 @@ impl Drop for Held {
     fn drop(&mut self) {
         let Some(released) = &self.released else { return };
         let mut status = 0;
-        // SAFETY: the child is ours and was not waited for, so its number is nobody else's. One that
-        // is traced stops before it ends, and is told to go on.
+        // SAFETY: we have not waited for our child, so no other process can have its number. A traced
+        // child stops before it ends; we let it go on.
         unsafe {
             libc::kill(released.child, libc::SIGKILL);
             while libc::waitpid(released.child, &raw mut status, 0) == released.child

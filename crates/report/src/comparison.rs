@@ -130,7 +130,7 @@ pub(crate) fn sentence(
     }
 }
 
-/// What the system vectors say.
+/// Counts the operations that are faster, slower, alike and doubtful.
 fn vector_sentence(system: &SystemComparison, letter: &str) -> String {
     let count = |verdict: Verdict| system.elements.iter().filter(|e| e.verdict == verdict).count();
     format!(
@@ -166,7 +166,7 @@ pub(crate) fn elements(system: &SystemComparison, letter: &str) -> Table {
     Table { head, rows: system.elements.iter().filter(differs).map(row).collect() }
 }
 
-/// What the figures of [`elements`] are.
+/// Says what the columns of [`elements`] hold, and names the operations that it leaves out.
 pub(crate) fn elements_note(system: &SystemComparison) -> String {
     let names = |verdict: Verdict| {
         let of_it = system.elements.iter().filter(|element| element.verdict == verdict);

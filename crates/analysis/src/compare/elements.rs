@@ -1,19 +1,19 @@
 //! Two system vectors held against each other, element by element.
 
 use ioscape_model::{Element, ElementComparison, Figure, Verdict};
-use ioscape_stats::t_two_sided;
 
-use super::{DEGREES_OF_FREEDOM_MAX, Difference, ERROR_RATE, test};
+use super::{Difference, side, test};
 
 /// Standard deviation of the logarithm of an element from one vector of a system to the next,
 /// beyond what the rounds of either show: files come to lie elsewhere, and the machine has changed.
+/// Assumed, not measured.
 const RUN_SD: f64 = 0.07;
 /// An interval that reaches to zero and below says as much as one that reaches to this share.
 const LOW_SHARE_MIN: f64 = 0.02;
 
 /// Holds the elements that both systems have against each other: speed over the baseline's, so that
 /// more than 1 is faster. Holm's procedure keeps the chance of any false difference among them below
-/// [`ERROR_RATE`]. Where an element of either is doubtful no difference is shown.
+/// [`super::ERROR_RATE`]. Where an element of either is doubtful no difference is shown.
 pub fn elements(baseline: &[Element], other: &[Element]) -> Vec<ElementComparison> {
     let partner = |of: &Element| other.iter().find(|element| element.name == of.name);
     let pairs: Vec<(&Element, &Element)> =
@@ -41,12 +41,10 @@ fn difference(from: &Element, to: &Element) -> Difference {
     Difference::exact(value, variance.sqrt())
 }
 
-/// Variance of the logarithm of a mean, from its 95 % interval.
+/// Variance of the logarithm of a mean whose interval may reach below zero.
 fn ln_variance(time_s: &Figure) -> f64 {
-    let value = time_s.value.max(f64::MIN_POSITIVE);
-    let low = time_s.low.max(LOW_SHARE_MIN * value);
-    let half = (time_s.high.max(low) / low).ln() / 2.0;
-    (half / t_two_sided(1.0 - ERROR_RATE, DEGREES_OF_FREEDOM_MAX)).powi(2)
+    let low = time_s.low.max(LOW_SHARE_MIN * time_s.value.max(f64::MIN_POSITIVE));
+    side::ln_variance(low, time_s.high.max(low))
 }
 
 #[cfg(test)]

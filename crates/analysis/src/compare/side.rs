@@ -41,9 +41,13 @@ fn capacity(border: &Border) -> Interval {
     Interval { mean: at.capacity, low: at.low, high: at.high }
 }
 
+/// Variance of a figure's logarithm, from its 95 % interval.
+pub(super) fn ln_variance(low: f64, high: f64) -> f64 {
+    ((high / low).ln() / (2.0 * SIGMAS_OF_95)).powi(2)
+}
+
 fn capacity_ratio(from: &Interval, to: &Interval) -> Figure {
-    let variance = |of: &Interval| ((of.high / of.low).ln() / (2.0 * SIGMAS_OF_95)).powi(2);
-    let sd = (variance(from) + variance(to)).sqrt();
+    let sd = (ln_variance(from.low, from.high) + ln_variance(to.low, to.high)).sqrt();
     Difference::exact((to.mean / from.mean).ln(), sd).at(LEVEL).ratio
 }
 

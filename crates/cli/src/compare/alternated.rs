@@ -17,14 +17,16 @@ use crate::journal;
 use crate::workload_arg::{self, Asked};
 
 /// Compares two records that were made in alternation, where that is what they are.
-pub(super) fn compare(args: &CompareArgs, prices: Option<&[f64]>) -> anyhow::Result<Option<Exit>> {
-    let records = args.records.iter().map(|path| journal::open(path));
-    let records: Vec<Record> = records.collect::<Result<_, _>>()?;
+pub(super) fn compare(
+    args: &CompareArgs,
+    records: &[Record],
+    prices: Option<&[f64]>,
+) -> anyhow::Result<Option<Exit>> {
     let is_live = |record: &Record| record.header.method == Method::Compare;
     if !records.iter().any(is_live) {
         return Ok(None);
     }
-    let [one, other] = &records[..] else {
+    let [one, other] = records else {
         return Err(usage("two records of one live comparison belong together: name only those"));
     };
     let name = |record: &Record| {

@@ -7,13 +7,10 @@ use ioscape_report::{ComparedSystem, ComparisonPage};
 use super::{Demands, beyond, doubted, is_unasked, show};
 use crate::args::CompareArgs;
 use crate::exit::{Exit, usage};
-use crate::journal;
 
 /// Compares system vectors, where one of the records holds nothing else.
-pub(super) fn compare(args: &CompareArgs) -> anyhow::Result<Option<Exit>> {
+pub(super) fn compare(args: &CompareArgs, records: &[Record]) -> anyhow::Result<Option<Exit>> {
     let files: Vec<String> = args.records.iter().map(|path| path.display().to_string()).collect();
-    let records = args.records.iter().map(|path| journal::open(path));
-    let records: Vec<Record> = records.collect::<Result<_, _>>()?;
     let is_vector = |record: &Record| record.header.method == Method::Vector;
     let Some(only) = records.iter().position(is_vector) else { return Ok(None) };
     if let Some(without) = records.iter().position(|record| record.elements.is_empty()) {
@@ -29,7 +26,7 @@ pub(super) fn compare(args: &CompareArgs) -> anyhow::Result<Option<Exit>> {
             files[only]
         )));
     }
-    let document = document(Demands::from(args), &records, &files);
+    let document = document(Demands::from(args), records, &files);
     let system = |(record, file): (_, &String)| ComparedSystem {
         record,
         file: file.clone(),

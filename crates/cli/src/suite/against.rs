@@ -7,13 +7,14 @@ use ioscape_report::suite_figure;
 use ioscape_suite::pool;
 
 use crate::exit::{Exit, usage};
-use crate::journal;
 use crate::output::answer;
 
 /// Compares each further record with the first one, figure by figure, where all are of suites;
 /// none where none is.
-pub(crate) fn compare(paths: &[PathBuf], json: bool) -> anyhow::Result<Option<Exit>> {
-    let records = paths.iter().map(|path| journal::open(path)).collect::<Result<Vec<_>, _>>()?;
+pub(crate) fn compare(
+    (paths, records): (&[PathBuf], &[Record]),
+    json: bool,
+) -> anyhow::Result<Option<Exit>> {
     let is_suite = |record: &Record| record.suite.suite.is_some();
     if !records.iter().any(is_suite) {
         return Ok(None);

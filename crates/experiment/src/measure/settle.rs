@@ -7,14 +7,10 @@
 use ioscape_engine::{Class, Error, Rig, Window};
 use ioscape_model::{Access, Rules, State, Workload};
 
-use super::Event;
+use super::{Event, SPARING_WINDOW_S, SPARING_WINDOWS_MIN, has_written_share};
 
 /// Dirty data counts as steady while it grows by less than this share of what is written.
 const GROWTH_MAX: f64 = 0.02;
-/// Windows of a visit whose writes are to be spared, seconds: few of them write little.
-pub(super) const SPARING_WINDOW_S: f64 = 0.02;
-/// It counts as run in after so many of these, where it has written its share by then.
-const SPARING_WINDOWS_MIN: usize = 5;
 /// Requests per worker and slot of its queue before the windows may count.
 const OPS_PER_SLOT_MIN: u64 = 2;
 
@@ -25,8 +21,8 @@ pub(super) struct Settled {
     pub(super) ops_per_s: f64,
     /// Bytes written in it.
     pub(super) written_bytes: u64,
-    /// Bytes a second that storage has taken or will take; 0 where writes are not to be spared.
-    pub(super) spent_bytes_per_s: f64,
+    /// Bytes a second that storage has taken or will take; `None` where no writes are spared.
+    pub(super) spent_bytes_per_s: Option<f64>,
     /// Its longest window, seconds.
     pub(super) longest_s: f64,
     /// Whether it ended because all was calm, not because the time was over.
@@ -49,16 +45,16 @@ pub(super) fn settle(
         return Ok(Settled {
             ops_per_s: f64::INFINITY,
             written_bytes: 0,
-            spent_bytes_per_s: 0.0,
+            spent_bytes_per_s: None,
             longest_s: 0.0,
             calm: true,
         });
     }
     let ramp_max_s = rules.ramp_max_s.max(rules.ramp_s);
+    let left_before_bytes = (spared_bytes > 0).then(|| rig.may_write_bytes());
+    let window_s =
+        left_before_bytes.map_or(rules.window_s, |_| rules.window_s.min(SPARING_WINDOW_S));
     // Half a window of tolerance, so that rounding does not add one.
-    let is_sparing = spared_bytes > 0;
-    let window_s = if is_sparing { SPARING_WINDOW_S.min(rules.window_s) } else { rules.window_s };
-    let may_write_bytes = rig.may_write_bytes();
     let until = |limit_s: f64| limit_s - window_s / 2.0;
     while !calm && elapsed_s < until(ramp_max_s) {
         on_event(Event::Settling { elapsed_s });
@@ -68,25 +64,22 @@ pub(super) fn settle(
         calm = elapsed_s >= until(rules.ramp_s)
             && went_round(&windows, work)
             && (work.read_frac >= 1.0 || is_level(&windows, rules.ramp_s));
-        let is_costly = is_sparing
-            && windows.len() >= SPARING_WINDOWS_MIN
-            && rig.may_write_bytes() < spared_bytes;
-        calm |= is_costly
+        calm |= windows.len() >= SPARING_WINDOWS_MIN
+            && has_written_share(rig, spared_bytes)
             && went_round(&windows, work)
             && (work.access == Access::Direct || is_level(&windows, elapsed_s / 2.0));
     }
-    let spent_bytes = may_write_bytes.saturating_sub(rig.may_write_bytes());
+    let spent_bytes_per_s = left_before_bytes.map(|before_bytes| {
+        let spent_bytes = before_bytes.saturating_sub(rig.may_write_bytes());
+        spent_bytes as f64 / elapsed_s.max(f64::MIN_POSITIVE)
+    });
     let (_, last) = split_at_last(&windows, rules.ramp_s / 2.0);
     let ops: u64 = last.iter().map(Window::ops).sum();
     let length_s: f64 = last.iter().map(|window| window.length_s).sum();
     Ok(Settled {
         ops_per_s: if length_s > 0.0 { ops as f64 / length_s } else { 0.0 },
         written_bytes: windows.iter().map(written_bytes).sum(),
-        spent_bytes_per_s: if is_sparing && elapsed_s > 0.0 {
-            spent_bytes as f64 / elapsed_s
-        } else {
-            0.0
-        },
+        spent_bytes_per_s,
         longest_s: longest_s(&windows),
         calm,
     })

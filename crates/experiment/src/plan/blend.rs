@@ -518,18 +518,19 @@ impl Plan for BlendPlan {
         let mut barren_rounds = 0;
         for round in 0.. {
             self.refine(round, seen.points);
-            let mut visits = self.round(round, seen.points);
+            let visits = self.round(round, seen.points);
             if visits.is_empty() {
                 return None; // no workload is possible here, nor will one be in a later round
             }
-            visits.retain(|visit| seen.may_visit(&visit.workload));
-            barren_rounds = if visits.is_empty() { barren_rounds + 1 } else { 0 };
+            let may_be = |visit: &&Visit| seen.may_visit(&visit.workload);
+            let missing = visits.iter().filter(|visit| !visit.is_made(seen.points)).find(may_be);
+            if missing.is_some() {
+                return missing.cloned();
+            }
+            barren_rounds =
+                if visits.iter().any(|visit| may_be(&visit)) { 0 } else { barren_rounds + 1 };
             if barren_rounds > BARREN_ROUNDS_MAX {
                 return None; // nothing that is laid out is ever read
-            }
-            let missing = visits.into_iter().find(|visit| !visit.is_made(seen.points));
-            if missing.is_some() {
-                return missing;
             }
         }
         None

@@ -19,13 +19,7 @@ pub(crate) fn drive(
     (noise, seed): (f64, u64),
 ) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    while let Some(visit) = plan.next(&Seen {
-        points,
-        elapsed_s: 0.0,
-        budget_s: 1e9,
-        reads_only: false,
-        spares_writes: false,
-    }) {
+    while let Some(visit) = plan.next(&Seen::writing_freely(points, 0.0, 1e9)) {
         visit.workload.check().unwrap();
         let normal: f64 = StandardNormal.sample(&mut rng);
         points.push(point(&visit, law(&visit.workload) * (noise * normal).exp()));

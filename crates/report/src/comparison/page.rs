@@ -29,12 +29,11 @@ const BESIDE: f64 = 0.14;
 
 /// Renders the page.
 pub fn comparison_html(page: &ComparisonPage<'_>) -> String {
-    let (overlay, ratios) = (overlay(page), ratios(page));
     // What was measured in alternation is a few workloads and no map: it has no lines to overlay.
     // System vectors alone have no workloads either.
     let is_overlaid = !is_live(page) && page.systems.iter().any(|s| !s.predicted.is_empty());
-    let overlay = is_overlaid.then_some(overlay);
-    let ratios = (!page.document.comparisons.is_empty()).then_some(ratios);
+    let overlay = is_overlaid.then(|| overlay(page));
+    let ratios = (!page.document.comparisons.is_empty()).then(|| ratios(page));
     let charts: Vec<&Chart> = overlay.iter().chain(&ratios).collect();
     let data = script_json(&charts);
     let sections = (1..page.systems.len()).map(|place| section(page, place)).collect();

@@ -34,13 +34,7 @@ fn course(header: &Header) -> Vec<Point> {
         if elapsed_s + VISIT_S > header.budget_s {
             return points;
         }
-        let seen = Seen {
-            points: &points,
-            elapsed_s,
-            budget_s: header.budget_s,
-            reads_only: false,
-            spares_writes: false,
-        };
+        let seen = Seen::writing_freely(&points, elapsed_s, header.budget_s);
         let Some(visit) = plan.next(&seen) else { return points };
         assert!(visit.workload.check().is_ok(), "{}", visit.workload);
         let point = Point { elapsed_s: VISIT_S, ..point(&visit, 1e8) };
@@ -96,13 +90,8 @@ fn what_may_not_be_written_is_left_out_and_reading_goes_on() {
     let mut points: Vec<Point> = Vec::new();
     for index in 0..40 {
         let elapsed_s = f64::from(index);
-        let seen = Seen {
-            points: &points,
-            elapsed_s,
-            budget_s: 300.0,
-            reads_only: index > 5,
-            spares_writes: false,
-        };
+        let seen =
+            Seen { reads_only: index > 5, ..Seen::writing_freely(&points, elapsed_s, 300.0) };
         let visit = plan.next(&seen).expect("there is something to read");
         assert!(index <= 5 || visit.workload.read_frac >= 1.0, "{}", visit.workload);
         points.push(point(&visit, 1e8));
@@ -119,13 +108,7 @@ fn a_run_that_goes_on_decides_as_it_did() {
         for known in 0..=made {
             let elapsed_s = known as f64 * VISIT_S;
             let shown = &points[..known];
-            let seen = Seen {
-                points: shown,
-                elapsed_s,
-                budget_s: 180.0,
-                reads_only: false,
-                spares_writes: false,
-            };
+            let seen = Seen::writing_freely(shown, elapsed_s, 180.0);
             next = fresh.next(&seen);
         }
         assert_eq!(next.map(|visit| visit.workload), Some(points[made].workload.clone()));

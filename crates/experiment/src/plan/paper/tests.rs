@@ -98,15 +98,7 @@ fn a_plan_shown_its_points_again_asks_for_the_same_next_one() {
         let mut shown = points[..cut].to_vec();
         shown.insert(cut / 2, canary(0));
         let mut fresh = PaperPlan::new(ranges);
-        let next = fresh
-            .next(&Seen {
-                points: &shown,
-                elapsed_s: 5.0,
-                budget_s: 9.0,
-                reads_only: false,
-                spares_writes: false,
-            })
-            .unwrap();
+        let next = fresh.next(&Seen::writing_freely(&shown, 5.0, 9.0)).unwrap();
         assert_eq!((&next.workload, next.role), (&points[cut].workload, points[cut].role));
     }
 }
@@ -137,13 +129,7 @@ fn failed_visits_do_not_stop_the_plan() {
     let mut plan = PaperPlan::new(spec.ranges());
     let mut points = Vec::new();
     let mut count = 0;
-    while let Some(visit) = plan.next(&Seen {
-        points: &points,
-        elapsed_s: 0.0,
-        budget_s: 1.0,
-        reads_only: false,
-        spares_writes: false,
-    }) {
+    while let Some(visit) = plan.next(&Seen::writing_freely(&points, 0.0, 1.0)) {
         count += 1;
         let failed = count % 9 == 0;
         let throughput = if failed { 0.0 } else { spec.expected_throughput(&visit.workload) };
@@ -171,13 +157,7 @@ fn explore_measured(name: &str, seed: u64) -> (Vec<Point>, Landscape) {
     let mut plan = PaperPlan::new(spec.ranges());
     let mut rig = SimRig::new(spec, seed);
     let mut points: Vec<Point> = Vec::new();
-    while let Some(visit) = plan.next(&Seen {
-        points: &points,
-        elapsed_s: 0.0,
-        budget_s: 1.0,
-        reads_only: false,
-        spares_writes: false,
-    }) {
+    while let Some(visit) = plan.next(&Seen::writing_freely(&points, 0.0, 1.0)) {
         let subject = Subject {
             work: &visit.workload,
             round: visit.round,
