@@ -10,6 +10,7 @@ mod dirty;
 mod events;
 mod files;
 mod folios;
+mod generations;
 mod memory;
 mod read_ahead;
 mod reading;
@@ -28,6 +29,9 @@ use read_ahead::Window;
 pub enum Policy {
     /// The kernel's: two lists, refaults, read-ahead, large folios.
     PageCache,
+    /// The kernel's, where it keeps generations in place of the two lists: by its description, not held
+    /// against a kernel that does.
+    Mglru,
     /// The page touched longest ago; no read-ahead.
     Lru,
     /// The page that came first; no read-ahead.
@@ -40,9 +44,16 @@ impl Policy {
     pub const fn name(self) -> &'static str {
         match self {
             Self::PageCache => "page-cache",
+            Self::Mglru => "mglru",
             Self::Lru => "lru",
             Self::Fifo => "fifo",
         }
+    }
+
+    /// Whether a kernel runs it: then with read-ahead and large folios.
+    #[must_use]
+    pub const fn is_kernels(self) -> bool {
+        matches!(self, Self::PageCache | Self::Mglru)
     }
 }
 

@@ -158,7 +158,7 @@ fn places_of(hash: u64, order: u32) -> [u64; 2] {
     let last = (1_u64 << order) - 1;
     let one = hash & last;
     // From the upper bits, between 1 and the last place.
-    let further = 1 + ((hash >> 32) * last >> 32);
+    let further = 1 + (((hash >> 32) * last) >> 32);
     [one, (one + further) & last]
 }
 
