@@ -4,7 +4,9 @@
 //! Rules and constants are those of Linux 6.18, named by file and function where they are used; none is
 //! fitted to a measurement. Simplified, and said at the spot: reclaim sees no anonymous memory (which
 //! without swap it does not scan), pages are on the lists at once (the kernel collects up to 31 of them
-//! per processor first), write-back takes no time, extents that hold no data are read like others.
+//! per processor first), write-back takes no time, extents that hold no data are read like others. Names
+//! that are forgotten take no pages with them: an inode with pages is not on the list from which memory
+//! for inodes is freed (fs/inode.c, `__inode_add_lru`).
 
 mod dirty;
 mod events;
@@ -158,6 +160,8 @@ pub struct PageCache {
     windows: HashMap<u64, Window>,
     /// Files that take no part: program text that others keep in memory, files without storage.
     outside: HashSet<u32>,
+    /// Pages that each thread touched through mappings that are still there: file, page.
+    mapped: HashMap<u32, Vec<(u32, u64)>>,
     totals: Totals,
 }
 
@@ -171,6 +175,7 @@ impl PageCache {
             files: OpenFiles::default(),
             windows: HashMap::new(),
             outside: HashSet::new(),
+            mapped: HashMap::new(),
             totals: Totals::default(),
         }
     }

@@ -239,3 +239,33 @@ fn mapped_pages_are_read_around_the_first_touch() {
     assert!(cache.holds(FILE, 84) && cache.holds(FILE, 115));
     assert_eq!(cache.totals().read_mapped, 32);
 }
+
+/// Pages of a mapping that are left after a scan as long as all memory.
+fn left_of_mapping(end: Option<Event>) -> usize {
+    let mut cache = cache(Policy::PageCache, 500);
+    cache.event(&advise(RANDOM));
+    for page in 9000..9100 {
+        cache.event(&event(Op::FaultR, page, 0));
+    }
+    if let Some(end) = end {
+        cache.event(&end);
+    }
+    for page in 0..450 {
+        cache.event(&event(Op::Read, page, 1));
+    }
+    (9000..9100).filter(|page| cache.holds(FILE, *page)).count()
+}
+
+#[test]
+fn mapped_pages_are_spared_as_long_as_they_are_mapped() {
+    let ends = [Op::Exit, Op::Exec].map(|op| Event { file: 0, ..event(op, 0, 0) });
+    let unmapped = event(Op::Munmap, 9000, 100);
+    assert_eq!(left_of_mapping(None), 100);
+    for end in ends.into_iter().chain([unmapped]) {
+        assert!(left_of_mapping(Some(end)) < 60, "{:?}", end.op);
+    }
+    let elsewhere = [event(Op::Munmap, 0, 100), Event { stream: 2, file: 0, ..ends[0] }];
+    for other in elsewhere {
+        assert_eq!(left_of_mapping(Some(other)), 100, "{:?}", other.op);
+    }
+}
