@@ -17,6 +17,7 @@ mod memory;
 mod read_ahead;
 mod reading;
 mod reclaim;
+mod tiers;
 mod write_back;
 mod writing;
 

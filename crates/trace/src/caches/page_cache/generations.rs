@@ -8,84 +8,19 @@
 //! generation when their turn comes. Simplified: page tables are not walked when a generation is made, a
 //! page that was touched through a mapping is found when its turn comes; there is no anonymous memory.
 
-use super::folios::{Folio, FolioId, GENERATIONS, Place, flag};
+use super::folios::{Folio, FolioId, Place, flag};
 use super::memory::Memory;
-
-/// Generations that are kept at least, and the most (include/linux/mmzone.h, `MIN_NR_GENS`,
-/// `MAX_NR_GENS`).
-const KEPT_MIN: u64 = 2;
-const KEPT_MAX: u64 = GENERATIONS as u64;
-
-/// Tiers of pages (`MAX_NR_TIERS`).
-const TIERS: usize = 4;
+use super::tiers::{EVICTED_MIN, KEPT_MAX, KEPT_MIN, TIERS, Tier};
 
 /// Touches that a folio counts beside the first, as long as it is not called working set
 /// (`LRU_REFS_MASK`, two bits).
 const REFERENCES_MAX: u8 = 3;
 
-/// Pages that are evicted at a time, and folios that are looked at for them (`MIN_LRU_BATCH`,
-/// `MAX_LRU_BATCH`).
-const EVICTED_MIN: u64 = 64;
+/// Folios that are looked at for pages to evict (`MAX_LRU_BATCH`).
 const LOOKED_AT_MAX: u64 = 64 * 64;
 
 /// The first scan looks at all pages shifted by this much (`DEF_PRIORITY`).
 const PRIORITY: u32 = 12;
-
-/// What became of pages of a tier: in the generation at hand, and before, each generation counting for
-/// half of the next (`refaulted`, `evicted` and `protected`, `avg_refaulted`, `avg_total`).
-#[derive(Clone, Copy, Debug, Default)]
-struct Tier {
-    came_back: u64,
-    had_their_turn: u64,
-    came_back_before: u64,
-    had_their_turn_before: u64,
-}
-
-impl Tier {
-    /// `reset_ctrl_pos`: the next generation is at hand.
-    const fn carry_over(&mut self) {
-        self.came_back_before = u64::midpoint(self.came_back_before, self.came_back);
-        self.had_their_turn_before = u64::midpoint(self.had_their_turn_before, self.had_their_turn);
-        self.came_back = 0;
-        self.had_their_turn = 0;
-    }
-
-    /// Pages that came back, and all.
-    const fn sums(&self) -> (u64, u64) {
-        (self.came_back_before + self.came_back, self.had_their_turn_before + self.had_their_turn)
-    }
-}
-
-/// The generations of a group's files, by their numbers since the start.
-#[derive(Debug)]
-pub(super) struct Generations {
-    /// `min_seq` and `max_seq`.
-    oldest: u64,
-    youngest: u64,
-    tiers: [Tier; TIERS],
-}
-
-impl Generations {
-    /// `lru_gen_init_lruvec`.
-    pub(super) fn new() -> Self {
-        Self { oldest: 0, youngest: KEPT_MIN + 1, tiers: [Tier::default(); TIERS] }
-    }
-
-    const fn kept(&self) -> u64 {
-        self.youngest - self.oldest + 1
-    }
-
-    /// The last tier that is not protected (`get_tier_idx`, `positive_ctrl_err`): of those behind it
-    /// pages come back more often than of the first, with a margin of a half.
-    fn last_evicted(&self) -> usize {
-        let (first_back, first_all) = self.tiers[0].sums();
-        let is_as_good = |tier: &Tier| {
-            let (back, all) = tier.sums();
-            back < EVICTED_MIN || back * (first_all + EVICTED_MIN) * 2 <= (first_back + 1) * all * 3
-        };
-        (1..TIERS).find(|tier| !is_as_good(&self.tiers[*tier])).unwrap_or(TIERS) - 1
-    }
-}
 
 /// Where a generation's folios are.
 const fn list_of(generation: u64) -> u8 {
@@ -298,30 +233,6 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_tier_is_protected_once_its_pages_come_back_more_often_than_those_of_the_first() {
-        let mut generations = Generations::new();
-        let tier =
-            |came_back, had_their_turn| Tier { came_back, had_their_turn, ..Tier::default() };
-        assert_eq!(generations.last_evicted(), 3, "nothing is known");
-        generations.tiers = [tier(100, 1000), tier(100, 900), tier(600, 1000), tier(0, 0)];
-        assert_eq!(generations.last_evicted(), 1);
-        generations.tiers[1] = tier(300, 1000);
-        assert_eq!(generations.last_evicted(), 0);
-        generations.tiers[1] = tier(60, 60);
-        assert_eq!(generations.last_evicted(), 1, "too few came back to tell");
-    }
-
-    #[test]
-    fn each_generation_counts_for_half_of_the_next() {
-        let mut tier = Tier { came_back: 80, had_their_turn: 100, ..Tier::default() };
-        tier.carry_over();
-        assert_eq!(tier.sums(), (40, 50));
-        tier.came_back = 10;
-        tier.carry_over();
-        assert_eq!(tier.sums(), (25, 25));
-    }
 
     #[test]
     fn tiers_are_of_one_two_and_more_touches_and_of_the_working_set() {

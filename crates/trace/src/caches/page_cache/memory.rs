@@ -2,7 +2,7 @@
 
 use super::dirty::Dirty;
 use super::folios::{ACTIVE, FolioId, Folios, INACTIVE, Place, flag};
-use super::generations::Generations;
+use super::tiers::Generations;
 use super::{Policy, Settings};
 
 /// Why pages come in.
