@@ -58,6 +58,8 @@ enum TypedPolicy {
     Fifo,
     /// Linux: two lists, refaults, read-ahead.
     PageCache,
+    /// Linux with generations in place of the two lists, by its description: not validated here.
+    Mglru,
 }
 
 impl TypedPolicy {
@@ -66,6 +68,7 @@ impl TypedPolicy {
             Self::Lru => Policy::Lru,
             Self::Fifo => Policy::Fifo,
             Self::PageCache => Policy::PageCache,
+            Self::Mglru => Policy::Mglru,
         }
     }
 }
@@ -122,7 +125,7 @@ pub(super) fn describe(path: &Path) -> anyhow::Result<App> {
 
 fn from_traces(args: &CachesArgs, traces: &Together) -> anyhow::Result<Document> {
     let policy = args.policy.meant();
-    if policy == Policy::PageCache && !work::passes_the_cache(traces.info().layer) {
+    if policy.is_kernels() && !work::passes_the_cache(traces.info().layer) {
         return Err(usage(format!(
             "{}: its requests did not go through a page cache, or already did: try --policy lru",
             args.traces[0].display()
@@ -137,7 +140,7 @@ fn from_traces(args: &CachesArgs, traces: &Together) -> anyhow::Result<Document>
         counters_s: args.counters,
     };
     let simulated = work::simulate(traces, &looked, &ask)?;
-    let warnings = warnings(traces.info(), looked.mapped_fraction, args.start);
+    let warnings = warnings(traces.info(), looked.mapped_fraction, args);
     Ok(Document { warnings, ..document::of_traces(traces, &looked, &simulated) })
 }
 
@@ -150,7 +153,7 @@ fn from_model(args: &CachesArgs, app: &App) -> anyhow::Result<Document> {
              that does"
         )));
     };
-    let is_kept = args.policy != TypedPolicy::Fifo
+    let is_kept = matches!(args.policy, TypedPolicy::PageCache | TypedPolicy::Lru)
         && args.start == TypedStart::Cold
         && args.counters.is_none();
     if !is_kept {
@@ -162,7 +165,7 @@ fn from_model(args: &CachesArgs, app: &App) -> anyhow::Result<Document> {
     Ok(document::of_model(caches, args.policy.meant(), &args.memory))
 }
 
-fn warnings(info: &TraceInfo, mapped: f64, start: TypedStart) -> Vec<String> {
+fn warnings(info: &TraceInfo, mapped: f64, args: &CachesArgs) -> Vec<String> {
     let mut warnings = info.limits.clone();
     if info.lost > 0 {
         warnings.push(format!("{} events were lost: what they touched is missing", info.lost));
@@ -174,7 +177,13 @@ fn warnings(info: &TraceInfo, mapped: f64, start: TypedStart) -> Vec<String> {
             show_percent(mapped)
         ));
     }
-    if start == TypedStart::AsRecorded {
+    if args.policy == TypedPolicy::Mglru {
+        warnings.push(
+            "mglru is simulated by its description and was not held against a kernel that runs it"
+                .to_owned(),
+        );
+    }
+    if args.start == TypedStart::AsRecorded {
         warnings.push(
             "how much of each file was in memory at the start is known, not which pages: taken for \
              its first"

@@ -40,7 +40,7 @@ fn a_loop(work: &Workdir, name: &str, layer: Layer) {
 fn a_loop_needs_as_much_memory_as_its_file_and_gains_nothing_from_less() {
     let work = Workdir::new();
     a_loop(&work, "loop.trace", Layer::Syscall);
-    for policy in ["page-cache", "lru", "fifo"] {
+    for policy in ["page-cache", "mglru", "lru", "fifo"] {
         let command = ["trace", "caches", "loop.trace", "--memory", "4MiB,16MiB", "--json"];
         let json = work.json(&[&command[..], &["--policy", policy]].concat());
         assert_eq!(json["pages"], PAGES);
@@ -50,6 +50,8 @@ fn a_loop_needs_as_much_memory_as_its_file_and_gains_nothing_from_less() {
         assert_eq!(read(1), PAGES, "{json}");
         assert_eq!(json["simulated"][0]["memory_bytes"], 4 << 20);
         assert_eq!(json["simulated"][0]["policy"], policy);
+        let is_doubted = json["warnings"].to_string().contains("not held against a kernel");
+        assert_eq!(is_doubted, policy == "mglru", "{json}");
     }
     let text = work.stdout(&["trace", "caches", "loop.trace"]);
     assert!(text.contains("90 % of the gain is had with 7.81 MiB"), "{text}");
@@ -82,8 +84,10 @@ fn a_model_answers_as_its_trace_does() {
     }
     let read = |of: &serde_json::Value| of["simulated"][1]["pages_read"].clone();
     assert_eq!(read(&trace), read(&model));
-    let refusal = work.refusal(&["trace", "caches", "app.json", "--policy", "fifo"]);
-    assert!(refusal.contains("name the trace"), "{refusal}");
+    for policy in ["fifo", "mglru"] {
+        let refusal = work.refusal(&["trace", "caches", "app.json", "--policy", policy]);
+        assert!(refusal.contains("name the trace"), "{refusal}");
+    }
 }
 
 #[test]

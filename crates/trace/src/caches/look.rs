@@ -3,7 +3,7 @@
 
 use ioscape_model::app::{CachePart, Caches, PageCacheUse};
 
-use super::mrc::{Access, Curve, ExactCurve};
+use super::mrc::{Access, Curve, ExactCurve, Touch};
 use super::names::Names;
 use super::page_cache::{PageCache, Totals};
 use super::parts::Parts;
@@ -15,11 +15,16 @@ use crate::event::{Event, FileEntry, Op, TraceInfo};
 pub struct Looker {
     subjects: Subjects,
     curve: Option<ExactCurve>,
+    /// Touches that the curve has not seen yet, with their times: it is quickest with many at once.
+    waiting: (Vec<Touch>, Vec<u64>),
     parts: Parts,
     names: Names,
     mapped: u64,
     touched: u64,
 }
+
+/// Touches that wait at most.
+const WAITING_MAX: usize = 512;
 
 /// How the curve is to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +57,7 @@ impl Looker {
         Self {
             subjects: Subjects::new(files, info),
             curve: (detail == Detail::Exact).then(ExactCurve::new),
+            waiting: Default::default(),
             parts: Parts::new(files, cuts_ns),
             names: Names::new(files),
             mapped: 0,
@@ -63,21 +69,36 @@ impl Looker {
     pub fn see(&mut self, event: &Event) {
         self.subjects.see(event);
         self.names.see(event);
-        let Self { subjects, curve, parts, mapped, touched, .. } = self;
-        touches_of(event, subjects, |access, file, first, pages| {
+        let Self { subjects, curve, waiting, mapped, touched, .. } = self;
+        touches_of(event, subjects, |access, file, first_page, pages| {
             *touched += pages;
             *mapped += if matches!(event.op, Op::FaultR | Op::FaultW) { pages } else { 0 };
-            if let Some(curve) = curve {
-                curve.touch_seeing(access, (file, first, pages), |distance, touches| {
-                    parts.add((file, event.start_ns), access, distance, touches);
-                });
+            if curve.is_some() {
+                waiting.0.push(Touch { access, file, first_page, pages });
+                waiting.1.push(event.start_ns);
             }
         });
+        if self.waiting.0.len() >= WAITING_MAX {
+            self.count_waiting();
+        }
+    }
+
+    fn count_waiting(&mut self) {
+        let Self { curve: Some(curve), waiting: (touches, times_ns), parts, .. } = self else {
+            return;
+        };
+        curve.touch_all(touches, |number, distance, pages| {
+            let Touch { access, file, .. } = touches[number];
+            parts.add((file, times_ns[number]), access, distance, pages);
+        });
+        touches.clear();
+        times_ns.clear();
     }
 
     /// The findings.
     #[must_use]
-    pub fn finish(self) -> Look {
+    pub fn finish(mut self) -> Look {
+        self.count_waiting();
         let parts = if self.curve.is_some() { self.parts.finish() } else { Vec::new() };
         Look {
             subjects: self.subjects,

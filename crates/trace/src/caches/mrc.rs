@@ -11,7 +11,7 @@ mod simplify;
 mod slots;
 
 pub use curve::{Curve, Distances};
-pub use exact::ExactCurve;
+pub use exact::{ExactCurve, Touch};
 pub use reuse_time::{ReuseProfile, ReuseTimes, shared_miss_ratios};
 pub(super) use reuse_time::{bucket_of, start_of};
 pub use sampled::{Agreement, SampledCurve, sample_until_agreed};

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use ioscape_model::app::CachePart;
 
-use super::mrc::{Access, ExactCurve};
+use super::mrc::{Access, ExactCurve, Touch};
 use super::parts::Counts;
 use crate::event::{Event, FileEntry, FileKind, Op};
 
@@ -48,9 +48,9 @@ impl Names {
         for _ in 0..DEPTH_MAX {
             let Some(directory) = self.directory_of.get(&name) else { return };
             let counts = &mut self.counts;
-            self.curve.touch_seeing(Access::Read, (0, u64::from(name), 1), |distance, touches| {
-                counts.add(distance, touches);
-            });
+            let touch =
+                Touch { access: Access::Read, file: 0, first_page: u64::from(name), pages: 1 };
+            self.curve.touch_all(&[touch], |_, distance, touches| counts.add(distance, touches));
             name = *directory;
         }
     }

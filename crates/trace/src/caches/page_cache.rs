@@ -4,16 +4,20 @@
 //! Rules and constants are those of Linux 6.18, named by file and function where they are used; none is
 //! fitted to a measurement. Simplified, and said at the spot: reclaim sees no anonymous memory (which
 //! without swap it does not scan), pages are on the lists at once (the kernel collects up to 31 of them
-//! per processor first), write-back takes no time, extents that hold no data are read like others.
+//! per processor first), write-back takes no time, extents that hold no data are read like others. Names
+//! that are forgotten take no pages with them: an inode with pages is not on the list from which memory
+//! for inodes is freed (fs/inode.c, `__inode_add_lru`).
 
 mod dirty;
 mod events;
 mod files;
 mod folios;
+mod generations;
 mod memory;
 mod read_ahead;
 mod reading;
 mod reclaim;
+mod tiers;
 mod write_back;
 mod writing;
 
@@ -28,6 +32,9 @@ use read_ahead::Window;
 pub enum Policy {
     /// The kernel's: two lists, refaults, read-ahead, large folios.
     PageCache,
+    /// The kernel's, where it keeps generations in place of the two lists: by its description, not held
+    /// against a kernel that does.
+    Mglru,
     /// The page touched longest ago; no read-ahead.
     Lru,
     /// The page that came first; no read-ahead.
@@ -40,9 +47,16 @@ impl Policy {
     pub const fn name(self) -> &'static str {
         match self {
             Self::PageCache => "page-cache",
+            Self::Mglru => "mglru",
             Self::Lru => "lru",
             Self::Fifo => "fifo",
         }
+    }
+
+    /// Whether a kernel runs it: then with read-ahead and large folios.
+    #[must_use]
+    pub const fn is_kernels(self) -> bool {
+        matches!(self, Self::PageCache | Self::Mglru)
     }
 }
 
@@ -147,6 +161,8 @@ pub struct PageCache {
     windows: HashMap<u64, Window>,
     /// Files that take no part: program text that others keep in memory, files without storage.
     outside: HashSet<u32>,
+    /// Pages that each thread touched through mappings that are still there: file, page.
+    mapped: HashMap<u32, Vec<(u32, u64)>>,
     totals: Totals,
 }
 
@@ -160,6 +176,7 @@ impl PageCache {
             files: OpenFiles::default(),
             windows: HashMap::new(),
             outside: HashSet::new(),
+            mapped: HashMap::new(),
             totals: Totals::default(),
         }
     }

@@ -29,12 +29,14 @@ impl<T: Copy + Default> PageTable<T> {
     }
 
     /// The value of a page.
+    #[inline]
     pub(crate) fn get(&self, file: u32, page: u64) -> T {
         let Some(chunk) = self.find(file, page / CHUNK) else { return T::default() };
         self.chunks[chunk][(page % CHUNK) as usize]
     }
 
     /// The values of pages from `first` on, at most `count` and none beyond the chunk.
+    #[inline]
     pub(crate) fn run(&mut self, file: u32, first: u64, count: u64) -> &mut [T] {
         let chunk = self.find(file, first / CHUNK);
         let chunk = chunk.unwrap_or_else(|| self.make(file, first / CHUNK));

@@ -115,16 +115,18 @@ impl Side {
     }
 
     fn misses(&self, cache_pages: u64, sampling: Sampling) -> u64 {
-        let size = if sampling == EVERYTHING {
-            cache_pages as usize
-        } else {
-            (cache_pages as f64 * sampling.rate).round() as usize
-        };
-        let misses = self.seen - self.hits.at(size);
         if sampling == EVERYTHING {
-            return misses;
+            return self.seen - self.hits.at(cache_pages as usize);
         }
-        ((misses as f64 / sampling.rate / sampling.samples).round() as u64).min(self.touches)
+        // Straight between two sizes that the sample tells apart; without a cache all touches miss.
+        let touches = self.touches as f64;
+        let misses = |size: usize| match size {
+            0 => touches,
+            _ => (self.seen - self.hits.at(size)) as f64 / sampling.rate / sampling.samples,
+        };
+        let size = cache_pages as f64 * sampling.rate;
+        let (low, high) = (misses(size as usize), misses(size as usize + 1));
+        (low + (high - low) * size.fract()).round().min(touches) as u64
     }
 }
 

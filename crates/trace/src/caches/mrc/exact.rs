@@ -1,11 +1,31 @@
 //! The exact curve of a whole trace.
 
+use std::hint::black_box;
+
 use super::super::page_table::PageTable;
 use super::slots::Slots;
 use super::{Access, Curve, Distances};
 
 /// Pages of a request that are taken at a time.
 const PIECE_PAGES: u64 = 1 << 24;
+
+/// Requests that are taken at a time. A page's last touch, its slot and the count of its distance lie
+/// anywhere in tables far larger than the processor's caches: read one after the other, a request waits
+/// for three of them, while those of many requests are read side by side.
+const BATCH: usize = 64;
+
+/// A request: pages of a file, first to last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// Read or written.
+    pub access: Access,
+    /// Number of the file.
+    pub file: u32,
+    /// Number of the first page in the file.
+    pub first_page: u64,
+    /// How many pages.
+    pub pages: u64,
+}
 
 /// Counts stack distances of pages, exactly, in one pass.
 ///
@@ -30,6 +50,8 @@ pub struct ExactCurve {
     slots: Slots,
     reads: Distances,
     writes: Distances,
+    /// Distances of the batch at hand, and how many pages have each.
+    found: Vec<(Access, u64, u64)>,
 }
 
 impl Default for ExactCurve {
@@ -47,6 +69,7 @@ impl ExactCurve {
             slots: Slots::new(),
             reads: Distances::default(),
             writes: Distances::default(),
+            found: Vec::new(),
         }
     }
 
@@ -56,43 +79,62 @@ impl ExactCurve {
         self.slots.live()
     }
 
-    /// Touches pages of a file, first to last.
+    /// Touches pages of a file, first to last. Many requests are faster with `touch_all`.
     pub fn touch(&mut self, access: Access, file: u32, first_page: u64, pages: u64) {
-        self.touch_seeing(access, (file, first_page, pages), |_, _| {});
+        self.touch_all(&[Touch { access, file, first_page, pages }], |_, _, _| {});
     }
 
-    /// Touches pages (file, first page, how many) and tells the distance of each, `None` for first
-    /// touches, with how many pages have it.
-    pub fn touch_seeing(
-        &mut self,
-        access: Access,
-        (file, first_page, pages): (u32, u64, u64),
-        mut see: impl FnMut(Option<u64>, u64),
-    ) {
-        let mut done = 0;
-        while done < pages {
-            let piece = (pages - done).min(PIECE_PAGES);
-            let first_page = first_page.saturating_add(done);
-            self.touch_piece(access, (file, first_page, piece), &mut see);
-            done += piece;
+    /// Takes requests in their order and tells of each, by its place among them, the distances, `None`
+    /// for first touches, with how many pages have it.
+    pub fn touch_all(&mut self, touches: &[Touch], mut see: impl FnMut(usize, Option<u64>, u64)) {
+        let mut before = 0;
+        for batch in touches.chunks(BATCH) {
+            if batch.len() > 1 {
+                self.fetch(batch);
+            }
+            for (number, touch) in (before..).zip(batch) {
+                let mut done = 0;
+                while done < touch.pages {
+                    let pages = (touch.pages - done).min(PIECE_PAGES);
+                    let first_page = touch.first_page.saturating_add(done);
+                    let piece = Touch { first_page, pages, ..*touch };
+                    self.touch_piece(piece, &mut |distance, pages| see(number, distance, pages));
+                    done += pages;
+                }
+            }
+            self.count_found();
+            before += batch.len();
+        }
+    }
+
+    /// Reads what the first pages of these touches will need.
+    #[inline]
+    fn fetch(&self, batch: &[Touch]) {
+        let mut slots = [0; BATCH];
+        for (slot, touch) in slots.iter_mut().zip(batch) {
+            *slot = self.last.get(touch.file, touch.first_page);
+        }
+        let read = slots.iter().map(|slot| self.slots.fetch((*slot as usize).saturating_sub(1)));
+        black_box(read.fold(0, |all, one| all ^ one));
+    }
+
+    #[inline]
+    fn count_found(&mut self) {
+        for (access, distance, pages) in self.found.drain(..) {
+            match access {
+                Access::Read => self.reads.add(distance, pages),
+                Access::Write => self.writes.add(distance, pages),
+            }
         }
     }
 
     #[inline]
-    fn touch_piece(
-        &mut self,
-        access: Access,
-        (file, first_page, pages): (u32, u64, u64),
-        see: &mut impl FnMut(Option<u64>, u64),
-    ) {
+    fn touch_piece(&mut self, touch: Touch, see: &mut impl FnMut(Option<u64>, u64)) {
+        let Touch { access, file, first_page, pages } = touch;
         if !self.slots.has_room(pages) {
             self.compact(pages);
         }
         let base = self.slots.next() as u32 + 1;
-        let distances = match access {
-            Access::Read => &mut self.reads,
-            Access::Write => &mut self.writes,
-        };
         let mut done = 0;
         while done < pages {
             let run = self.last.run(file, first_page + done, pages - done);
@@ -101,13 +143,16 @@ impl ExactCurve {
                 let slot = run[at];
                 let length = length_of_piece(&run[at..]);
                 if slot == 0 {
-                    distances.cold += length as u64;
+                    match access {
+                        Access::Read => self.reads.cold += length as u64,
+                        Access::Write => self.writes.cold += length as u64,
+                    }
                     see(None, length as u64);
                 } else {
                     let last = slot as usize - 1 + length - 1;
                     let recent = self.slots.live_after(last) + done + at as u64;
                     let distance = recent + length as u64 - 1;
-                    distances.add(distance, length as u64);
+                    self.found.push((access, distance, length as u64));
                     see(Some(distance), length as u64);
                     self.slots.clear(slot as usize - 1, length);
                 }
@@ -206,13 +251,16 @@ mod tests {
                     (access, file, first, 1 + random(&mut state, longest))
                 })
                 .collect();
-            let mut curve = ExactCurve::new();
-            for &(access, file, first, pages) in &requests {
-                curve.touch(access, file, first, pages);
+            let (mut curve, mut touches) = (ExactCurve::new(), Vec::new());
+            for &(access, file, first_page, pages) in &requests {
+                touches.push(Touch { access, file, first_page, pages });
+                // As one batch, or as several with time that starts anew in between.
                 if random(&mut state, 10) == 0 {
+                    curve.touch_all(&std::mem::take(&mut touches), |_, _, _| {});
                     curve.compact(1);
                 }
             }
+            curve.touch_all(&touches, |_, _, _| {});
             let [reads, writes] = brute_force(&requests);
             for (access, expected) in [(Access::Read, reads), (Access::Write, writes)] {
                 assert_eq!(curve.distances(access), &expected, "seed {seed}");

@@ -2,6 +2,7 @@
 
 use super::super::{PAGE_BYTES, pages_of};
 use super::PageCache;
+use super::folios::flag;
 use super::reading::{PIPE_BYTES, Touch};
 use crate::event::{Event, Flags, Op};
 
@@ -20,6 +21,9 @@ const IS_HANDLE: u64 = 1 << 63;
 impl PageCache {
     /// Does what an event did. Events that failed or touch no page change nothing.
     pub fn event(&mut self, event: &Event) {
+        if event.error == 0 && matches!(event.op, Op::Exit | Op::Exec) {
+            self.unmap(event.stream, 0, (0, u64::MAX));
+        }
         if event.error != 0 || event.file == 0 || self.outside.contains(&event.file) {
             return;
         }
@@ -50,7 +54,28 @@ impl PageCache {
                 self.memory.drop_range(event.file, event.offset.div_ceil(PAGE_BYTES)..end);
             }
             Op::Advise => self.advise(event),
+            Op::Munmap => {
+                self.unmap(event.stream, event.file, pages_of(event.offset, event.length));
+            }
             _ => {}
+        }
+    }
+
+    /// A mapping goes, or with no file and all pages, all mappings of a thread: what was touched through
+    /// it counts as touched by a call (mm/memory.c, `zap_present_folio_ptes`). Of a process with several
+    /// threads each takes what it touched along.
+    fn unmap(&mut self, stream: u32, file: u32, (first, pages): (u64, u64)) {
+        let Some(touched) = self.mapped.get_mut(&stream) else { return };
+        let is_gone = |&mut (of, page): &mut (u32, u64)| {
+            file == 0 || of == file && (first..first.saturating_add(pages)).contains(&page)
+        };
+        for (file, page) in touched.extract_if(.., is_gone) {
+            if let Some(id) = self.memory.folio_at(file, page)
+                && self.memory.folios.get(id).has(flag::YOUNG)
+            {
+                self.memory.folios.clear(id, flag::YOUNG);
+                self.memory.mark_accessed(id);
+            }
         }
     }
 
@@ -114,6 +139,9 @@ impl PageCache {
         for page in first..first + pages {
             self.files.reach(event.file, page * PAGE_BYTES + 1);
             self.fault(event.file, key_of(event), page);
+            if self.settings.policy.is_kernels() {
+                self.mapped.entry(event.stream).or_default().push((event.file, page));
+            }
             if event.op == Op::FaultW
                 && let Some(id) = self.memory.folio_at(event.file, page)
             {

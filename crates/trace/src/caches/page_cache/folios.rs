@@ -24,9 +24,16 @@ pub(super) mod flag {
     pub(crate) const PINNED: u8 = 1 << 5;
     /// Mapped, and touched through the mapping.
     pub(crate) const YOUNG: u8 = 1 << 6;
-    /// On the active list.
+    /// On the active list, or to go there.
     pub(crate) const ACTIVE: u8 = 1 << 7;
 }
+
+/// Generations that a folio may be in.
+pub(super) const GENERATIONS: usize = 4;
+
+/// The two lists, where there are no generations.
+pub(super) const INACTIVE: u8 = 0;
+pub(super) const ACTIVE: u8 = 1;
 
 /// 2^`order` pages of a file that come and go together.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +42,10 @@ pub(super) struct Folio {
     pub(super) first: u64,
     pub(super) order: u8,
     pub(super) flags: u8,
+    /// Where it is by its generation, which nobody gives it where there are two lists.
+    pub(super) list: u8,
+    /// Touches by calls beyond the first, of a folio that is in a generation.
+    pub(super) references: u8,
     /// Towards the head: younger.
     younger: FolioId,
     older: FolioId,
@@ -105,8 +116,7 @@ const EMPTY: List = List { head: NONE, tail: NONE, pages: 0 };
 pub(super) struct Folios {
     arena: Vec<Folio>,
     free: Vec<FolioId>,
-    inactive: List,
-    active: List,
+    lists: [List; GENERATIONS],
     tree: PageTable<Packed>,
 }
 
@@ -115,14 +125,17 @@ impl Folios {
         Self {
             arena: Vec::new(),
             free: Vec::new(),
-            inactive: EMPTY,
-            active: EMPTY,
+            lists: [EMPTY; GENERATIONS],
             tree: PageTable::new(),
         }
     }
 
     pub(super) fn get(&self, id: FolioId) -> &Folio {
         &self.arena[id as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, id: FolioId) -> &mut Folio {
+        &mut self.arena[id as usize]
     }
 
     pub(super) fn set(&mut self, id: FolioId, flags: u8) {
@@ -133,12 +146,8 @@ impl Folios {
         self.arena[id as usize].flags &= !flags;
     }
 
-    pub(super) const fn inactive_pages(&self) -> u64 {
-        self.inactive.pages
-    }
-
-    pub(super) const fn active_pages(&self) -> u64 {
-        self.active.pages
+    pub(super) const fn pages_on(&self, list: u8) -> u64 {
+        self.lists[list as usize].pages
     }
 
     pub(super) fn place(&self, file: u32, page: u64) -> Place {
@@ -151,7 +160,16 @@ impl Folios {
 
     /// A folio that is on no list yet.
     pub(super) fn make(&mut self, file: u32, first: u64, order: u8) -> FolioId {
-        let folio = Folio { file, first, order, flags: 0, younger: NONE, older: NONE };
+        let folio = Folio {
+            file,
+            first,
+            order,
+            flags: 0,
+            list: INACTIVE,
+            references: 0,
+            younger: NONE,
+            older: NONE,
+        };
         let id = if let Some(id) = self.free.pop() {
             self.arena[id as usize] = folio;
             id
@@ -231,21 +249,17 @@ impl Folios {
     }
 
     fn list_of(&mut self, id: FolioId) -> &mut List {
-        if self.arena[id as usize].has(flag::ACTIVE) {
-            &mut self.active
-        } else {
-            &mut self.inactive
-        }
+        let folio = &self.arena[id as usize];
+        let list = if folio.has(flag::ACTIVE) { ACTIVE } else { folio.list };
+        &mut self.lists[usize::from(list)]
     }
 
-    /// Takes the oldest off the inactive list, or off the active one, until they have so many pages
-    /// (mm/vmscan.c, `isolate_lru_folios`).
-    pub(super) fn isolate(&mut self, pages: u64, from_active: bool) -> Vec<FolioId> {
+    /// Takes the oldest off a list until they have so many pages (mm/vmscan.c, `isolate_lru_folios`).
+    pub(super) fn isolate(&mut self, pages: u64, list: u8) -> Vec<FolioId> {
         let mut taken = Vec::new();
         let mut scanned = 0;
         while scanned < pages {
-            let list = if from_active { &self.active } else { &self.inactive };
-            let id = list.tail;
+            let id = self.lists[usize::from(list)].tail;
             if id == NONE {
                 break;
             }

@@ -1,7 +1,8 @@
 //! The memory that a group's files take: insertion, touches, refaults.
 
 use super::dirty::Dirty;
-use super::folios::{FolioId, Folios, Place, flag};
+use super::folios::{ACTIVE, FolioId, Folios, INACTIVE, Place, flag};
+use super::tiers::Generations;
 use super::{Policy, Settings};
 
 /// Why pages come in.
@@ -31,6 +32,10 @@ pub(super) struct Memory {
     used: u64,
     pub(super) folios: Folios,
     pub(super) dirty: Dirty,
+    pub(super) generations: Generations,
+    /// A page that is touched through a mapping is being read, with those around it
+    /// (`current->in_lru_fault`).
+    pub(super) in_fault: bool,
     /// Evictions and activations so far (mm/workingset.c, `nonresident_age`).
     pub(super) nonresident_age: u64,
     pub(super) activated: u64,
@@ -50,6 +55,8 @@ impl Memory {
             used: 0,
             folios: Folios::new(),
             dirty: Dirty::new(settings.dirty_pages_background),
+            generations: Generations::new(),
+            in_fault: false,
             nonresident_age: 0,
             activated: 0,
             seen: Counters::default(),
@@ -87,8 +94,8 @@ impl Memory {
 
     fn count(&mut self) {
         self.seen = Counters {
-            inactive: self.folios.inactive_pages(),
-            active: self.folios.active_pages(),
+            inactive: self.folios.pages_on(INACTIVE),
+            active: self.folios.pages_on(ACTIVE),
             activated: self.activated,
         };
     }
@@ -118,9 +125,15 @@ impl Memory {
                 Place::Empty | Place::Held(_) => None,
             });
         let id = self.folios.make(file, first, order);
-        if let (Some((age, workingset)), Why::Read, Policy::PageCache) = (shadow, why, self.policy)
-        {
-            self.refault(id, age, workingset);
+        if let (Some((age, workingset)), Why::Read) = (shadow, why) {
+            match self.policy {
+                Policy::PageCache => self.refault(id, age, workingset),
+                Policy::Mglru => self.come_back(id, age, workingset),
+                Policy::Lru | Policy::Fifo => {}
+            }
+        }
+        if self.policy == Policy::Mglru {
+            self.join_generation(id, self.in_fault);
         }
         self.folios.push_head(id);
         self.used += pages;
@@ -151,6 +164,7 @@ impl Memory {
         let folio = *self.folios.get(id);
         match self.policy {
             Policy::Lru => self.move_to_head(id),
+            Policy::Mglru => self.count_touch(id),
             Policy::PageCache if !folio.has(flag::REFERENCED) => {
                 self.folios.set(id, flag::REFERENCED);
             }

@@ -1,10 +1,10 @@
 //! Reads through the cache: mm/filemap.c, `filemap_read` and `filemap_fault`, with read-ahead.
 
 use super::super::PAGE_BYTES;
+use super::PageCache;
 use super::folios::{FolioId, flag};
 use super::memory::Why;
 use super::read_ahead::{Ask, Window};
-use super::{PageCache, Policy};
 
 /// Folios that a read takes at a time (include/linux/pagevec.h, `PAGEVEC_SIZE`).
 const BATCH: usize = 31;
@@ -35,7 +35,7 @@ impl PageCache {
         }
         let mut window = self.window(file, key);
         self.tally(file, &window, offset, end);
-        if self.settings.policy != Policy::PageCache {
+        if !self.settings.policy.is_kernels() {
             self.read_plainly(file, offset, end);
             window.previous_end = Some(end);
         } else if touch == Touch::Call {
@@ -247,7 +247,7 @@ impl PageCache {
 
     /// Touches a page through a mapping.
     pub(super) fn fault(&mut self, file: u32, key: u64, page: u64) {
-        if self.settings.policy != Policy::PageCache {
+        if !self.settings.policy.is_kernels() {
             let read = self.totals.read;
             self.read_plainly(file, page * PAGE_BYTES, (page + 1) * PAGE_BYTES);
             self.totals.read_mapped += self.totals.read - read;
@@ -255,6 +255,7 @@ impl PageCache {
         }
         let mut window = self.window(file, key);
         let read = self.totals.read;
+        self.memory.in_fault = true;
         if let Some(id) = self.memory.folio_at(file, page) {
             // `do_async_mmap_readahead`.
             window.mapped_misses = window.mapped_misses.saturating_sub(1);
@@ -270,6 +271,7 @@ impl PageCache {
             Some(id) => id,
             None => self.read_page(file, page, 0),
         };
+        self.memory.in_fault = false;
         self.memory.folios.set(id, flag::YOUNG);
         self.totals.read_mapped += self.totals.read - read;
         self.windows.insert(key, window);

@@ -1,7 +1,7 @@
 //! Making room: the group's reclaim, as mm/vmscan.c does it for a group without swap.
 
 use super::Policy;
-use super::folios::{FolioId, Place, flag};
+use super::folios::{ACTIVE, FolioId, INACTIVE, Place, flag};
 use super::memory::Memory;
 
 /// Pages that are reclaimed at least, and scanned at a time (include/linux/swap.h).
@@ -20,13 +20,14 @@ impl Memory {
     /// Makes room for more pages (mm/memcontrol.c, `try_charge_memcg`). Where all is in use, memory
     /// grows beyond its limit: the kernel would wait.
     pub(super) fn make_room(&mut self, pages: u64) {
-        if self.policy != Policy::PageCache {
-            self.evict_oldest(pages);
-            return;
-        }
+        let wanted = pages.max(SWAP_CLUSTER_MAX);
         let mut tries = 0;
         while self.used() + pages > self.limit && tries < MAX_RECLAIM_RETRIES {
-            self.reclaim(pages.max(SWAP_CLUSTER_MAX));
+            match self.policy {
+                Policy::Lru | Policy::Fifo => return self.evict_oldest(pages),
+                Policy::PageCache => self.reclaim(wanted),
+                Policy::Mglru => self.reclaim_generations(wanted),
+            }
             tries += 1;
         }
     }
@@ -34,7 +35,7 @@ impl Memory {
     /// Of the simple policies: from the end of the only list.
     fn evict_oldest(&mut self, pages: u64) {
         while self.used() + pages > self.limit {
-            let Some(id) = self.folios.isolate(1, false).pop() else { return };
+            let Some(id) = self.folios.isolate(1, INACTIVE).pop() else { return };
             self.folios.push_tail(id);
             if self.folios.get(id).has(flag::DIRTY) {
                 self.write_back_folio(id);
@@ -73,8 +74,8 @@ impl Memory {
 
     /// `shrink_lruvec`: both lists in turn, 32 pages at a time; without swap, only lists of files.
     fn shrink(&mut self, priority: u32, wanted: u64, deactivates: bool) -> u64 {
-        let mut inactive = self.folios.inactive_pages() >> priority;
-        let mut active = self.folios.active_pages() >> priority;
+        let mut inactive = self.folios.pages_on(INACTIVE) >> priority;
+        let mut active = self.folios.pages_on(ACTIVE) >> priority;
         let mut reclaimed = 0;
         while inactive > 0 || active > 0 {
             if inactive > 0 {
@@ -98,7 +99,7 @@ impl Memory {
 
     /// `shrink_inactive_list` with `shrink_folio_list`.
     fn shrink_inactive(&mut self, pages: u64) -> u64 {
-        let taken = self.folios.isolate(pages, false);
+        let taken = self.folios.isolate(pages, INACTIVE);
         let (mut reclaimed, mut dirty) = (0, 0);
         let mut kept = Vec::new();
         for id in taken.iter().copied() {
@@ -168,7 +169,7 @@ impl Memory {
     /// `shrink_active_list`: from the end of the active list to the head of the inactive one. Whether
     /// they were read meanwhile makes no difference, but is kept: the next touch makes them active.
     fn shrink_active(&mut self, pages: u64) {
-        let taken = self.folios.isolate(pages, true);
+        let taken = self.folios.isolate(pages, ACTIVE);
         for id in &taken {
             self.folios.clear(*id, flag::ACTIVE | flag::YOUNG);
             self.folios.set(*id, flag::WORKINGSET);

@@ -84,6 +84,51 @@ fn pages_touched_twice_survive_a_scan() {
     assert!(kept > 800, "{kept}");
 }
 
+/// Pages read from storage where every third read goes on with a scan and the others are of few pages.
+fn read_beside_a_scan(policy: Policy) -> u64 {
+    let mut cache = cache(policy, 1000);
+    cache.event(&advise(RANDOM));
+    let mut state = 1_u64;
+    for i in 0..60_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let page = if i % 3 == 0 { 1000 + i / 3 % 9000 } else { (state >> 33) % 600 };
+        cache.event(&event(Op::Read, page, 1));
+    }
+    cache.totals().read
+}
+
+#[test]
+fn generations_keep_pages_that_come_back_from_a_scan() {
+    let [mglru, lru, fifo] = [Policy::Mglru, Policy::Lru, Policy::Fifo].map(read_beside_a_scan);
+    let scanned = 20_000;
+    assert!(mglru - scanned < (fifo - scanned) / 2, "{mglru} pages, {fifo} by FIFO, {lru} by LRU");
+}
+
+#[test]
+fn generations_evict_in_order_what_was_touched_but_once() {
+    let mut cache = cache(Policy::Mglru, 500);
+    cache.event(&advise(RANDOM));
+    for page in 0..2000 {
+        cache.event(&event(Op::Read, page, 1));
+    }
+    assert!((1600..2000).all(|page| cache.holds(FILE, page)));
+    assert!((0..1400).all(|page| !cache.holds(FILE, page)));
+}
+
+#[test]
+fn generations_keep_mapped_pages_longer_than_pages_that_calls_read() {
+    let mut cache = cache(Policy::Mglru, 500);
+    cache.event(&advise(RANDOM));
+    for page in 0..100 {
+        cache.event(&event(Op::FaultR, 9000 + page, 0));
+    }
+    for page in 0..2000 {
+        cache.event(&event(Op::Read, page, 1));
+    }
+    let kept = (9000..9100).filter(|page| cache.holds(FILE, *page)).count();
+    assert_eq!(kept, 100);
+}
+
 #[test]
 fn pages_that_come_back_soon_take_the_room_of_active_ones_that_are_used_no_more() {
     let mut cache = cache(Policy::PageCache, 1000);
@@ -169,7 +214,7 @@ fn direct_transfers_pass_by_and_writes_drop_what_they_replace() {
 
 #[test]
 fn memory_is_never_exceeded_and_ample_memory_reads_everything_once() {
-    for policy in [Policy::PageCache, Policy::Lru, Policy::Fifo] {
+    for policy in [Policy::PageCache, Policy::Mglru, Policy::Lru, Policy::Fifo] {
         for memory in [64, 500, 20_000] {
             let mut cache = cache(policy, memory);
             let mut state = 1_u64;
@@ -193,4 +238,34 @@ fn mapped_pages_are_read_around_the_first_touch() {
     cache.event(&event(Op::FaultR, 100, 0));
     assert!(cache.holds(FILE, 84) && cache.holds(FILE, 115));
     assert_eq!(cache.totals().read_mapped, 32);
+}
+
+/// Pages of a mapping that are left after a scan as long as all memory.
+fn left_of_mapping(end: Option<Event>) -> usize {
+    let mut cache = cache(Policy::PageCache, 500);
+    cache.event(&advise(RANDOM));
+    for page in 9000..9100 {
+        cache.event(&event(Op::FaultR, page, 0));
+    }
+    if let Some(end) = end {
+        cache.event(&end);
+    }
+    for page in 0..450 {
+        cache.event(&event(Op::Read, page, 1));
+    }
+    (9000..9100).filter(|page| cache.holds(FILE, *page)).count()
+}
+
+#[test]
+fn mapped_pages_are_spared_as_long_as_they_are_mapped() {
+    let ends = [Op::Exit, Op::Exec].map(|op| Event { file: 0, ..event(op, 0, 0) });
+    let unmapped = event(Op::Munmap, 9000, 100);
+    assert_eq!(left_of_mapping(None), 100);
+    for end in ends.into_iter().chain([unmapped]) {
+        assert!(left_of_mapping(Some(end)) < 60, "{:?}", end.op);
+    }
+    let elsewhere = [event(Op::Munmap, 0, 100), Event { stream: 2, file: 0, ..ends[0] }];
+    for other in elsewhere {
+        assert_eq!(left_of_mapping(Some(other)), 100, "{:?}", other.op);
+    }
 }

@@ -1,6 +1,7 @@
 //! Write-back. Writing takes no time here: what the kernel's flusher would start to write is clean at
 //! once.
 
+use super::Policy;
 use super::folios::{FolioId, flag};
 use super::memory::Memory;
 
@@ -67,6 +68,9 @@ impl Memory {
         if folio.has(flag::RECLAIM) {
             self.folios.unlink(id);
             self.folios.clear(id, flag::RECLAIM | flag::ACTIVE);
+            if self.policy == Policy::Mglru {
+                self.join_oldest(id);
+            }
             self.folios.push_tail(id);
         }
     }

@@ -2,10 +2,10 @@
 //! page.
 
 use super::super::PAGE_BYTES;
+use super::PageCache;
 use super::folios::FolioId;
 use super::memory::Why;
 use super::reading::ORDER_MAX;
-use super::{PageCache, Policy};
 
 /// Bytes that are written to one folio at most (`mapping_max_folio_size`).
 const PIECE_BYTES: u64 = PAGE_BYTES << ORDER_MAX;
@@ -40,7 +40,7 @@ impl PageCache {
     fn make_folio(&mut self, file: u32, page: u64, bytes: u64) -> FolioId {
         let mut order = (bytes / PAGE_BYTES).max(1).ilog2() as u8;
         order = order.min(ORDER_MAX).min(page.trailing_zeros() as u8);
-        if !self.settings.large_folios || self.settings.policy != Policy::PageCache {
+        if !self.settings.large_folios || !self.settings.policy.is_kernels() {
             order = 0;
         }
         while (page..page + (1 << order)).any(|page| self.holds(file, page)) {
