@@ -20,7 +20,8 @@ pub mod product;
 mod training;
 
 pub use training::{
-    Sample, TAIL, Training, device_hints, drift_sd, parameter_kind, samples, spread_out,
+    Sample, Samples, TAIL, Training, device_hints, device_samples, drift_sd, parameter_kind,
+    spread_out,
 };
 
 /// What a model says about one workload.

@@ -77,6 +77,8 @@ pub struct Predictor {
     measured: Ranges,
     reach: Reach,
     regions: Vec<Region>,
+    /// Whether cold reads were measured.
+    knows_cold: bool,
     /// The other layer of a map that has two.
     device: Option<Box<Predictor>>,
 }
@@ -100,7 +102,9 @@ impl Predictor {
             others.push(Arc::new(orthogonal));
         }
         let product = Product::fit(&training);
-        let (measured, reach) = (measured(&training), Reach::from_training(&training));
+        let reach = Reach::from_training(&training, put_together_to(&blend, &training));
+        let measured = measured(&training);
+        let knows_cold = !training.cold.is_empty();
         let regions = training.regions;
         Ok(Self {
             blend,
@@ -111,6 +115,7 @@ impl Predictor {
             measured,
             reach,
             regions,
+            knows_cold,
             device: None,
         })
     }
@@ -190,6 +195,7 @@ impl Predictor {
             workload: work.clone(),
             region: self.region(work),
             in_range: warnings.is_empty(),
+            put_together: self.is_put_together(work),
             throughput_bytes_per_s: throughput,
             response_time_s,
             highest_rate_per_s: None,
@@ -241,6 +247,17 @@ impl Predictor {
         self.layer(work).outside(work).1.is_empty()
     }
 
+    /// Whether a workload touches more data than any visit of a warm cache did, and the answer is put
+    /// together from cold reads and from what the device layer writes.
+    pub fn is_put_together(&self, work: &Workload) -> bool {
+        self.layer(work).blend.is_put_together(work)
+    }
+
+    /// Data up to which answers are put together, bytes; none where the map reaches as far itself.
+    pub fn put_together_to(&self) -> Option<f64> {
+        self.reach.put_together_bytes()
+    }
+
     fn region(&self, work: &Workload) -> String {
         let unique = work.unique_bytes as f64;
         let inside = self.regions.iter().find(|region| unique < region.unique_bytes.to);
@@ -265,7 +282,8 @@ impl Predictor {
             }
         }
         let other_access = (work.access != self.access()).then_some("access");
-        for key in work.unpredicted_keys().chain(other_access) {
+        let is_known = |key: &&str| *key == "state" && self.knows_cold;
+        for key in work.unpredicted_keys().filter(|key| !is_known(key)).chain(other_access) {
             outside += 1.0;
             warnings.push(out_of_range(format!("this record was measured with one {key} only")));
         }
@@ -384,6 +402,16 @@ fn measured(training: &Training) -> Ranges {
     let touched = training.samples.iter().map(|sample| sample.workload.unique_bytes);
     let max = touched.max().unwrap_or(0).max(unique_bytes.min);
     Ranges { unique_bytes: Range { max, ..unique_bytes }, ..training.ranges }
+}
+
+/// How far reads and writes are answered for beyond the visits, bytes: to the span of the cold reads at
+/// least, and never further than the target's free space.
+fn put_together_to(blend: &Blend, training: &Training) -> [f64; 2] {
+    let span = training.cold.iter().map(|sample| sample.workload.unique_bytes as f64);
+    let span = span.fold(0.0, f64::max);
+    let free = 2.0 * training.hints.room_bytes as f64; // test data may fill half of it
+    let bounded = |to: f64| if free > 0.0 { to.max(span).min(free) } else { to.max(span) };
+    blend.put_together_to().map(|to| if to > 0.0 { bounded(to) } else { 0.0 })
 }
 
 fn too_fast(most_per_s: f64) -> Warning {

@@ -323,10 +323,11 @@ fn header(bench: &mut Bench, origin: Origin, settings: Settings) -> Result<Heade
     }
     // Most of what may be written is for the workloads.
     hints.room_bytes = extent::room_bytes(hints.room_bytes, settings.written_max_bytes);
+    let range_max = settings.ranges.unique_bytes.map(|range| range.max);
     let limits = Limits {
         precision: settings.precision,
         written_max_bytes: settings.written_max_bytes,
-        unique_max_bytes: settings.unique_max_bytes,
+        unique_max_bytes: settings.unique_max_bytes.into_iter().chain(range_max).min(),
         writes_max_bytes: bench.writes_max_bytes,
         sustain_s: settings.sustain_s,
         precondition_times: settings.precondition_times,

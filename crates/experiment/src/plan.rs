@@ -2,10 +2,11 @@
 //! so that exploring is tested with a formula in place of a disk, and so that a run that was
 //! killed goes on by showing its points to a fresh plan.
 
-use ioscape_analysis::model::{Training, drift_sd, samples, spread_out};
+use ioscape_analysis::model::{Samples, Training, drift_sd, spread_out};
 use ioscape_model::{Border, Header, Hints, Host, Method, Point, Ranges, Region, Role, Workload};
 
 mod blend;
+mod cold;
 mod curve;
 pub mod extent;
 mod extras;
@@ -101,10 +102,12 @@ pub(crate) fn training(
     landscape: &Landscape,
     (host, hints, ranges): (&Host, &Hints, Ranges),
 ) -> Training {
-    let (samples, extras) = samples(points);
+    let Samples { plain, cold, extras } = Samples::of(points);
     Training {
-        samples,
+        samples: plain,
+        cold,
         extras,
+        device: Vec::new(),
         borders: landscape.borders.clone(),
         processor_borders: Vec::new(),
         regions: landscape.regions.clone(),

@@ -4,13 +4,13 @@ use ioscape_analysis::datasheet;
 use ioscape_analysis::estimate;
 use ioscape_analysis::finding::{self, Evidence};
 use ioscape_analysis::layer::LayerPart;
-use ioscape_analysis::model::{device_hints, drift_sd};
+use ioscape_analysis::model::{device_hints, device_samples, drift_sd};
 use ioscape_analysis::predict::Predictor;
 use ioscape_model::line::REPEATED_MIN;
 use ioscape_model::units::{MIB, show_bytes};
 use ioscape_model::{
     Access, Border, Code, Curve, Estimate, Finding, FindingCode, FoundBy, Header, Hints, Layer,
-    Line, Map, ModelLine, Point, Ranges, Region, Role, Severity, Warning,
+    Line, Map, ModelLine, Point, Ranges, Region, Role, Severity, State, Warning, Workload,
 };
 use ioscape_stats::{median, quantile};
 
@@ -97,11 +97,14 @@ impl Drawn {
         let is_main = Layer::of_access(header.ranges.access) == layer;
         let borders = if is_main { &*landscape.borders } else { &[] };
         let part = LayerPart::of(layer, measured, (borders, &landscape.regions));
+        let is_on_graphs = |work: &Workload| !work.has_extras() && work.state == State::Warm;
         let graphs: Vec<Estimate> =
-            part.estimates.iter().filter(|e| !e.workload.has_extras()).cloned().collect();
+            part.estimates.iter().filter(|e| is_on_graphs(&e.workload)).cloned().collect();
+        let warm = |point: &&Point| point.workload.state == State::Warm;
+        let warm: Vec<Point> = part.points.iter().filter(warm).cloned().collect();
         let evidence = Evidence {
             estimates: &graphs,
-            points: &part.points,
+            points: &warm,
             borders: &part.borders,
             regions: &part.regions,
             host: &header.host,
@@ -122,6 +125,7 @@ impl Drawn {
         };
         let mut training = training(&part.points, &seen, (&header.host, &hints, ranges));
         training.processor_borders = evidence.processor_borders();
+        training.device = device_samples(layer, measured.0);
         // Canaries are those of the whole run.
         training.drift_sd = drift_sd(measured.0);
         Self { findings, predictor: Predictor::fit(training).ok(), layer }
@@ -132,13 +136,35 @@ impl Drawn {
     }
 
     fn findings(&self, revision: u32) -> Vec<Finding> {
-        let of_model = self
-            .predictor
-            .as_ref()
-            .and_then(|fitted| model_finding(fitted, &self.models(revision)));
-        let all = self.findings.iter().cloned().chain(of_model);
+        let predictor = self.predictor.as_ref();
+        let of_model = predictor.and_then(|fitted| model_finding(fitted, &self.models(revision)));
+        let beyond = predictor.and_then(put_together);
+        let all = self.findings.iter().cloned().chain(beyond).chain(of_model);
         all.map(|finding| Finding { layer: self.layer, revision, ..finding }).collect()
     }
+}
+
+/// That, and from what, answers are put together beyond the visits.
+fn put_together(predictor: &Predictor) -> Option<Finding> {
+    let to_bytes = predictor.put_together_to()?;
+    let cache_bytes = predictor.caches().read_bytes?;
+    let measured_bytes = predictor.measured().unique_bytes.max as f64;
+    let text = format!(
+        "Measured up to {} of data, which the page cache of {} holds; from there to {} put \
+         together from reads that missed the cache and from what storage takes past it.",
+        show_bytes(measured_bytes),
+        show_bytes(cache_bytes),
+        show_bytes(to_bytes)
+    );
+    let figures =
+        [("measured_bytes", measured_bytes), ("cache_bytes", cache_bytes), ("to_bytes", to_bytes)];
+    Some(Finding {
+        code: FindingCode::PutTogether,
+        text,
+        figures: figures.map(|(name, value)| (name.to_owned(), value)).into(),
+        layer: Layer::default(),
+        revision: 0,
+    })
 }
 
 /// The parameters in words, with their figures.
@@ -193,7 +219,9 @@ pub(crate) fn closing_warnings(run: &Run<'_>, progress: &Progress) -> Vec<Warnin
     let has_device_layer = run.header.device.is_some()
         && landscape.regions.iter().any(|region| region.focal.access == Access::Direct);
     // What lies beyond the cache was measured past it.
-    let is_open = !read_border && !has_device_layer && !run.header.is_quick;
+    let is_cold = |point: &Point| point.workload.state == State::Cold;
+    let is_put_together = has_device_layer || progress.points.iter().any(is_cold);
+    let is_open = !read_border && !is_put_together && !run.header.is_quick;
     if is_map && is_open && !progress.points.is_empty() {
         warnings.extend(border_not_reached(run, &progress.points));
     }

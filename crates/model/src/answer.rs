@@ -38,6 +38,10 @@ pub struct Prediction {
     pub region: String,
     /// Whether it lies inside the box that was measured.
     pub in_range: bool,
+    /// Whether it touches more data than the map did with a warm cache, and the answer is put together
+    /// from the cache's size, cold reads and what the device layer writes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub put_together: bool,
     /// Absorbed throughput of one new measurement of a few seconds.
     pub throughput_bytes_per_s: Figure,
     /// Response time per request, closed loop.

@@ -442,6 +442,8 @@ pub enum FindingCode {
     DecliningTail,
     /// Whether writes stay as fast as they are at first.
     FirstAndSustained,
+    /// What lies beyond a page cache that was not passed, and what it is put together from.
+    PutTogether,
     /// The parameters of the model.
     Model,
 }

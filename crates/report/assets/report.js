@@ -184,8 +184,8 @@ function unpacked(id) {
     }));
   }
 
-  const BANDED = ["ribbon", "curve"];
-  const LINES_ALONE = ["line", "curve"];
+  const BANDED = ["ribbon", "curve", "dashed"];
+  const LINES_ALONE = ["line", "curve", "dashed"];
 
   function dataMarks(chart, marks) {
     const whole = marks.filter((m) => m.high > m.low).map((m) => ({ ...m, low: usable(chart.y, m.low) ? m.low : m.y }));
@@ -199,7 +199,7 @@ function unpacked(id) {
     const ringed = dots.filter((m) => focal.some((at) => Math.abs(m.x - at) <= 0.01 * Math.abs(at)));
     return [
       ...banded.map((s) => Plot.areaY(whole.filter(of(s)), { x: "x", y1: "low", y2: "high", fill: colour(s.ink), fillOpacity: 0.17, clip: true })),
-      ...joined.map((s) => Plot.line(marks.filter(of(s)), { x: "x", y: "y", stroke: colour(s.ink), strokeWidth: 1.75, strokeDasharray: joined.length > 1 ? DASHES[s.ink] : undefined, clip: true })),
+      ...joined.map((s) => Plot.line(marks.filter(of(s)), { x: "x", y: "y", stroke: colour(s.ink), strokeWidth: 1.75, strokeDasharray: s.drawn === "dashed" ? "2 5" : joined.length > 1 ? DASHES[s.ink] : undefined, clip: true })),
       Plot.ruleX(bars, { x: "x", y1: "low", y2: "high", stroke: (m) => colour(m.ink), strokeWidth: 1.5, strokeOpacity: crowded ? 0.45 : 0.9, clip: true }),
       Plot.dot(dots, { x: "x", y: "y", fill: (m) => colour(m.ink), symbol: (m) => SYMBOLS[m.ink], r: crowded ? 2.9 : 3.4, stroke: "var(--paper)", strokeWidth: 0.75 }),
       Plot.dot(ringed, { x: "x", y: "y", stroke: (m) => colour(m.ink), strokeWidth: 1.5, r: 7 }),
@@ -209,7 +209,7 @@ function unpacked(id) {
   // What a pointer or the arrow keys can be on: measured marks where there are any, for those say
   // in their notes what the model says.
   function pointable(marks) {
-    const measured = marks.filter((m) => m.drawn !== "curve");
+    const measured = marks.filter((m) => !["curve", "dashed"].includes(m.drawn));
     return measured.length ? measured : marks;
   }
 

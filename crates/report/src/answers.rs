@@ -28,6 +28,12 @@ impl<'a> Answers<'a> {
         self.ask(work).map(|prediction| interval(&prediction.response_time_s.mean))
     }
 
+    /// The same, where the answer is put together beyond what was measured.
+    pub(crate) fn put_together(&self, work: &Workload) -> Option<Interval> {
+        let answer = self.ask(work).filter(|answer| answer.put_together && answer.in_range)?;
+        Some(interval(&answer.throughput_bytes_per_s))
+    }
+
     fn ask(&self, work: &Workload) -> Option<Prediction> {
         let answer = self.0?;
         work.check().is_ok().then(|| answer(work))

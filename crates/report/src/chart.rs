@@ -176,6 +176,8 @@ pub(crate) enum Drawn {
     Line,
     /// A line with the band of its intervals: what was computed, many points a graph.
     Curve,
+    /// The same, dashed: where nothing was measured.
+    Dashed,
 }
 
 impl Drawn {
@@ -187,6 +189,7 @@ impl Drawn {
             Self::Ribbon => "ribbon",
             Self::Line => "line",
             Self::Curve => "curve",
+            Self::Dashed => "dashed",
         }
     }
 }
@@ -345,7 +348,7 @@ impl Chart {
     /// Every mark in words. Curves are left out beside measured figures, which say in their notes
     /// how high the curve is there.
     pub(crate) fn table(&self) -> Table {
-        let is_measured = |series: &&Series| series.drawn != Drawn::Curve;
+        let is_measured = |series: &&Series| !matches!(series.drawn, Drawn::Curve | Drawn::Dashed);
         let any_measured = self.series.iter().any(|series| is_measured(&series));
         let listed = || self.series.iter().filter(move |s| !any_measured || is_measured(s));
         let named = listed().count() > 1;

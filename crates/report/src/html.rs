@@ -91,7 +91,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
         pooled: samples.pooled,
         start_time: &record.header.start_time,
         tool: format!("{} {}", record.header.tool.name, record.header.tool.version),
-        landscape: Figure::new(landscape::chart(record, &samples), "landscape"),
+        landscape: Figure::new(landscape::chart(record, &samples, page.answers), "landscape"),
         slope: Figure::new(landscape::slope_chart(&samples), "wide"),
         order: Figure::new(course::order_chart(record), "wide"),
         stability: Figure::new(course::stability_chart(record), "wide"),

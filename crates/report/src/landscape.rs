@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use ioscape_model::units::{MIB, show_bytes, three_digits};
 use ioscape_model::{Border, Curve, Estimate, Interval, Record, Region, Workload, word};
 
+use crate::answers::Answers;
 use crate::chart::{
     Axis, Band, BandKind, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, stretch,
     throughput_axis, unique_bytes_axis,
@@ -15,6 +16,10 @@ use crate::sample::Samples;
 
 /// Fewer different values of `unique_bytes` make no curve.
 const CURVE_VALUES_MIN: usize = 3;
+
+/// Points of what is put together lie so far apart, as a factor, and are no more than these.
+const TOGETHER_STEP: f64 = 1.189_207_115; // a quarter of a doubling
+const TOGETHER_STEPS: i32 = 80;
 
 /// Estimates that differ in nothing but `unique_bytes`.
 pub(crate) struct UniqueCurve<'a> {
@@ -105,7 +110,7 @@ impl UniqueCurve<'_> {
 }
 
 /// The landscape.
-pub(crate) fn chart(record: &Record, samples: &Samples<'_>) -> Chart {
+pub(crate) fn chart(record: &Record, samples: &Samples<'_>, answers: Answers<'_>) -> Chart {
     let curves = curves_of(samples, record);
     let series = curves.iter().map(|curve| Series {
         name: curve.name(),
@@ -113,16 +118,44 @@ pub(crate) fn chart(record: &Record, samples: &Samples<'_>) -> Chart {
         drawn: Drawn::Ribbon,
         marks: curve.estimates.iter().map(|estimate| mark(estimate)).collect(),
     });
+    let together: Vec<Series> =
+        curves.iter().filter_map(|curve| put_together(curve, answers)).collect();
+    let dashed = if together.is_empty() {
+        ""
+    } else {
+        " Dashed: not measured, but put together from reads that missed the cache and from what \
+         storage takes past it, with 90 % intervals."
+    };
     Chart {
         id: "landscape".to_owned(),
         title: "Throughput over the amount of data touched".to_owned(),
-        caption: caption(record, samples, &curves),
+        caption: caption(record, samples, &curves) + dashed,
         x: unique_bytes_axis(),
         y: throughput_axis(Scale::Log10),
-        series: series.collect(),
+        series: series.chain(together).collect(),
         bands: bands(record),
         rules: record.borders.iter().flat_map(rules).collect(),
     }
+}
+
+/// A curve beyond its last measured point, as far as answers are put together.
+fn put_together(curve: &UniqueCurve<'_>, answers: Answers<'_>) -> Option<Series> {
+    let last = &curve.estimates.last()?.workload;
+    let mark = |step: i32| {
+        let bytes = last.unique_bytes as f64 * TOGETHER_STEP.powi(step);
+        let unique_bytes = bytes as u64 / MIB * MIB;
+        let work = Workload { unique_bytes, ..last.clone() };
+        let y = answers.put_together(&work)?;
+        Some(Mark { x: unique_bytes as f64, y, note: String::new() })
+    };
+    let marks: Vec<Mark> =
+        (1..TOGETHER_STEPS).map(mark).skip_while(Option::is_none).map_while(|mark| mark).collect();
+    (!marks.is_empty()).then(|| Series {
+        name: format!("{}, put together", curve.name()),
+        ink: curve.ink,
+        drawn: Drawn::Dashed,
+        marks,
+    })
 }
 
 fn mark(estimate: &Estimate) -> Mark {

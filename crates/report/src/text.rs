@@ -29,6 +29,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Header, Record, Severity, word};
 
+use crate::answers::Answers;
 use crate::chart::Ink;
 use crate::course;
 use crate::doubts::{self, Doubt};
@@ -162,7 +163,7 @@ fn origin(header: &Header) -> Vec<String> {
 }
 
 fn picture(page: &mut Page, record: &Record, samples: &Samples<'_>) {
-    let chart = landscape::chart(record, samples);
+    let chart = landscape::chart(record, samples, Answers::default());
     if chart.is_empty() {
         return;
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 
 use ioscape_model::line::ParameterValue;
-use ioscape_model::{Access, Range, Workload};
+use ioscape_model::{Access, Range, State, Workload};
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
 use ioscape_stats::{median, robust_sd};
 use nalgebra::DVector;
@@ -54,6 +54,9 @@ const STEPS_FIRST: usize = 15;
 const STEPS_LAST: usize = 60;
 /// Steps when a few samples have come or gone since the last fit.
 const STEPS_AGAIN: usize = 8;
+/// What lies beyond a page cache that was not passed is answered for up to this many times its size:
+/// three quarters of the reads miss it there, and more data brings little else.
+const PUT_TOGETHER_TO: f64 = 4.0;
 /// Parts that the samples are divided into for cross-validation.
 const FOLDS: usize = 10;
 
@@ -224,7 +227,24 @@ impl Blend {
             Some(correction) => correction.at(&self.law, work),
             None => (0.0, self.variance_of(&|law| law.ln_throughput(work))),
         };
+        let elsewhere =
+            if self.is_put_together(work) { self.elsewhere_variance(work) } else { 0.0 };
+        let variance = variance + elsewhere;
         Guess { ln_throughput: ln_throughput + correction, sd: variance.max(0.0).sqrt() }
+    }
+
+    /// Whether a workload touches more data than any visit of a warm cache did, and what lies there is
+    /// put together from cold reads and direct writes.
+    pub fn is_put_together(&self, work: &Workload) -> bool {
+        let [reads, _] = self.caches.is_put_together();
+        reads && work.state == State::Warm && work.unique_bytes > self.unique_bytes.max
+    }
+
+    /// How far reads and writes are put together, bytes; 0 where they are not.
+    pub fn put_together_to(&self) -> [f64; 2] {
+        let cache_bytes = self.caches.read.last().copied().unwrap_or(0.0);
+        let to = |is: bool| if is { PUT_TOGETHER_TO * cache_bytes } else { 0.0 };
+        self.caches.is_put_together().map(to)
     }
 
     /// Shares of a workload's time that the law puts down to storage, for reads and for writes.
@@ -236,6 +256,17 @@ impl Blend {
     /// Variance of the logarithm between two visits to a workload.
     pub fn noise(&self, work: &Workload) -> f64 {
         self.correction.as_ref().map_or(0.0, |correction| correction.noise(&self.law, work))
+    }
+
+    /// Variance of the logarithm of throughput from parameters that no visit of a warm cache showed.
+    fn elsewhere_variance(&self, work: &Workload) -> f64 {
+        let base = self.law.ln_throughput(work);
+        let moved = |(index, sd): (usize, f64)| {
+            let mut at = self.fit.parameters.clone();
+            at[index] += sd;
+            (Law::from_scaled(self.caches.shape(), &at).ln_throughput(work) - base).powi(2)
+        };
+        parameters::elsewhere_known(&self.caches).into_iter().map(moved).sum()
     }
 
     /// Variance of a figure of the law by the linearised fit.

@@ -29,7 +29,9 @@ pub(super) fn training(
     };
     Training {
         samples: works.iter().map(&mut sample).collect(),
+        cold: Vec::new(),
         extras: Vec::new(),
+        device: Vec::new(),
         borders: Vec::new(),
         processor_borders: Vec::new(),
         regions: Vec::new(),

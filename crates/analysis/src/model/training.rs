@@ -2,7 +2,7 @@
 
 use ioscape_model::{
     Border, ClassTotals, Classes, DeviceLayer, Estimate, Hints, Host, Layer, Point, Ranges, Record,
-    Region, ResponseTime, Role, Workload,
+    Region, ResponseTime, Role, State, Workload,
 };
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::{median, robust_sd};
@@ -15,6 +15,8 @@ use crate::layer::LayerPart;
 pub const TAIL: usize = 3;
 /// Half of a 95 % interval over the standard error behind it.
 const SIGMAS_OF_95: f64 = 1.96;
+/// A cold visit that found a larger share of its pages in the page cache says little of misses.
+const COLD_HIT_MAX: f64 = 0.2;
 /// No measurement is better than this, whatever its interval says.
 const SD_MIN: f64 = 0.01;
 /// Standard deviation of a parameter that is fixed.
@@ -45,8 +47,13 @@ pub struct Sample {
 pub struct Training {
     /// One per workload of the five parameters.
     pub samples: Vec<Sample>,
+    /// Reads that found nothing in the page cache (`state=cold`): what a miss costs where data was never
+    /// larger than the cache.
+    pub cold: Vec<Sample>,
     /// Those with several requests in flight per process or with fdatasyncs.
     pub extras: Vec<Sample>,
+    /// The other layer's: what storage does behind the page cache. Never fitted.
+    pub device: Vec<Sample>,
     /// Borders, smallest first.
     pub borders: Vec<Border>,
     /// Which of them are the processor's last-level cache, as places in `borders`: no cache of the
@@ -80,10 +87,12 @@ impl Training {
             let layer = Layer::of_access(header.ranges.access);
             return Self::of_layer(record, layer, (header.ranges, header.hints.clone()));
         }
-        let (samples, extras) = samples(&record.points);
+        let Samples { plain, cold, extras } = Samples::of(&record.points);
         Self {
-            samples,
+            samples: plain,
+            cold,
             extras,
+            device: Vec::new(),
             borders: record.borders.clone(),
             processor_borders: Evidence::of(record).processor_borders(),
             regions: record.regions.clone(),
@@ -108,7 +117,7 @@ impl Training {
         let borders = if is_main { &*record.borders } else { &[] };
         let measured = (&*record.points, &*record.estimates);
         let part = LayerPart::of(layer, measured, (borders, &record.regions));
-        let (samples, extras) = samples(&part.points);
+        let Samples { plain, cold, extras } = Samples::of(&part.points);
         let evidence = Evidence {
             estimates: &part.estimates,
             points: &part.points,
@@ -117,8 +126,10 @@ impl Training {
             ..Evidence::of(record)
         };
         Self {
-            samples,
+            samples: plain,
+            cold,
             extras,
+            device: device_samples(layer, &record.points),
             processor_borders: evidence.processor_borders(),
             host: record.header.host.clone(),
             hints,
@@ -146,9 +157,9 @@ impl Training {
         }
     }
 
-    /// All samples, those with several requests in flight or fdatasyncs last.
+    /// All samples of the layer, those with several requests in flight or fdatasyncs last.
     pub(crate) fn all(&self) -> Vec<&Sample> {
-        self.samples.iter().chain(&self.extras).collect()
+        self.samples.iter().chain(&self.cold).chain(&self.extras).collect()
     }
 }
 
@@ -194,15 +205,43 @@ pub fn spread_out(points: &[Point]) -> usize {
     works.len()
 }
 
-/// One sample per workload: those of the five parameters, and those with several requests in
-/// flight per process or with fdatasyncs.
-pub fn samples(points: &[Point]) -> (Vec<Sample>, Vec<Sample>) {
-    let fitted: Vec<Point> =
-        points.iter().filter(|point| point.role != Role::Validation).cloned().collect();
-    let (estimates, _) = estimate::pool(&fitted, 0);
-    let alive = estimates.iter().filter(|e| e.throughput_bytes_per_s.mean > 1.0);
-    let all = alive.map(|estimate| sample(estimate, &fitted));
-    all.partition(|sample| !sample.workload.has_extras())
+/// One sample per workload.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// Those of the five parameters.
+    pub plain: Vec<Sample>,
+    /// Reads that found nothing in the page cache.
+    pub cold: Vec<Sample>,
+    /// Those with several requests in flight per process or with fdatasyncs.
+    pub extras: Vec<Sample>,
+}
+
+impl Samples {
+    /// Those of a layer's visits. Cold ones that found much in the cache all the same are left out.
+    pub fn of(points: &[Point]) -> Self {
+        let fitted: Vec<Point> =
+            points.iter().filter(|point| point.role != Role::Validation).cloned().collect();
+        let (estimates, _) = estimate::pool(&fitted, 0);
+        let alive = estimates.iter().filter(|e| e.throughput_bytes_per_s.mean > 1.0);
+        let all = alive.map(|estimate| sample(estimate, &fitted));
+        let (extras, rest): (Vec<Sample>, Vec<Sample>) =
+            all.partition(|sample| sample.workload.has_extras());
+        let (mut cold, plain): (Vec<Sample>, Vec<Sample>) =
+            rest.into_iter().partition(|sample| sample.workload.state == State::Cold);
+        cold.retain(|sample| sample.hit_fraction.is_none_or(|hit| hit <= COLD_HIT_MAX));
+        Self { plain, cold, extras }
+    }
+}
+
+/// What the device layer's visits say about the storage behind the cache layer; none about itself.
+pub fn device_samples(layer: Layer, points: &[Point]) -> Vec<Sample> {
+    if layer == Layer::Device {
+        return Vec::new();
+    }
+    let direct: Vec<Point> =
+        points.iter().filter(|point| Layer::Device.holds(point)).cloned().collect();
+    let Samples { plain, extras, .. } = Samples::of(&direct);
+    plain.into_iter().chain(extras).collect()
 }
 
 fn sample(estimate: &Estimate, points: &[Point]) -> Sample {

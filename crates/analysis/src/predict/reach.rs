@@ -20,6 +20,8 @@ pub(super) struct Reach {
     visits: Vec<Visited>,
     /// Where each region begins, bytes, smallest first.
     regions_from: Vec<f64>,
+    /// How far reads and writes are answered for beyond the visits, bytes: what is put together.
+    put_together_to: [f64; 2],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +34,7 @@ struct Visited {
 
 impl Reach {
     /// The reach of the samples that models are fitted from.
-    pub(super) fn from_training(training: &Training) -> Self {
+    pub(super) fn from_training(training: &Training, put_together_to: [f64; 2]) -> Self {
         let visited = |work: &Workload| Visited {
             unique_bytes: work.unique_bytes,
             size_mean: work.size_mean,
@@ -43,7 +45,13 @@ impl Reach {
         Self {
             visits: training.samples.iter().map(|sample| visited(&sample.workload)).collect(),
             regions_from: training.regions.iter().map(from).collect(),
+            put_together_to,
         }
+    }
+
+    /// Data up to which reads are answered for beyond the visits, bytes.
+    pub(super) fn put_together_bytes(&self) -> Option<f64> {
+        Some(self.put_together_to[0]).filter(|to| *to > 0.0)
     }
 
     /// How far a workload lies outside what was visited, key by key: the factor, at least 1, and the
@@ -53,14 +61,18 @@ impl Reach {
         let visits = || self.visits.iter();
         let of_reads = |shown: &&Visited, least: f64| shown.read_frac >= least;
         let of_writes = |shown: &&Visited, least: f64| 1.0 - shown.read_frac >= least;
-        let data = |share: f64, is_shown: &dyn Fn(&&Visited, f64) -> bool| {
+        let data = |share: f64, further: f64, is_shown: &dyn Fn(&&Visited, f64) -> bool| {
             let least = SHARE_SHOWN.min(share);
             let shown = visits().filter(|visit| share <= SHARE_TRIFLING || is_shown(visit, least));
             let visited = range(shown.map(|visit| visit.unique_bytes));
+            let visited = Range { max: visited.max.max(further as u64), ..visited };
             (factor(work.unique_bytes, visited), visited)
         };
-        let (read, written) =
-            (data(work.read_frac, &of_reads), data(1.0 - work.read_frac, &of_writes));
+        let [reads_to, writes_to] = self.put_together_to;
+        let (read, written) = (
+            data(work.read_frac, reads_to, &of_reads),
+            data(1.0 - work.read_frac, writes_to, &of_writes),
+        );
         // The direction that was visited less far decides.
         let (unique_factor, unique) = if read.0 >= written.0 { read } else { written };
         let sizes = range(visits().map(|visit| visit.size_mean));

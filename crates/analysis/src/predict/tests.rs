@@ -101,7 +101,9 @@ fn training(seed: u64, count: usize, noise: f64) -> Training {
         .collect();
     Training {
         samples,
+        cold: vec![],
         extras: vec![],
+        device: vec![],
         borders: vec![
             border(Curve::Write, TRUTH.write_cache_bytes),
             border(Curve::Read, TRUTH.read_cache_bytes),

@@ -4,7 +4,8 @@
 use ioscape_engine::Error;
 use ioscape_model::units::{MIB, show_bytes};
 use ioscape_model::{
-    Access, Code, DeviceLayer, Header, Layer, Method, Range, Ranges, Severity, Warning, datasheet,
+    Access, Code, DeviceLayer, Header, Layer, Limits, Method, Range, Ranges, Severity, Warning,
+    datasheet,
 };
 
 use super::Settings;
@@ -94,7 +95,8 @@ fn span_bytes(header: &Header, bench: &Bench, settings: &Settings) -> Result<u64
         } else {
             extent::other_files_bytes(&header.ranges, header.hints.room_bytes)
         };
-    let limits = header.limits;
+    // A range that was asked for bounds the layer that passes the page cache alone.
+    let limits = Limits { unique_max_bytes: settings.unique_max_bytes, ..header.limits };
     let layout_s = extent::span_layout_s(header.budget_s, settings.is_quick);
     let by_default = extent::span_bytes(&found, &limits, (layout_s, others_bytes));
     let of_simulated = bench.sim_ranges.map_or(u64::MAX, |ranges| ranges.unique_bytes.max);

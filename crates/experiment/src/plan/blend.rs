@@ -126,7 +126,7 @@ fn asked(header: &Header, access: Access) -> Vec<Workload> {
 #[derive(Clone, Debug)]
 pub struct BlendPlan {
     settings: Settings,
-    extent: Extent,
+    pub(super) extent: Extent,
     /// The regions whose families are measured: decided once, when the search has ended.
     families: Option<Vec<Family>>,
     /// What each round from 1 on refines, decided when it began.

@@ -3,9 +3,10 @@
 //!
 //! 1. Each line of the data sheet once.
 //! 2. Borders of the page cache, and three values of every parameter in each of its regions.
-//! 3. Three values of every parameter, depth among them, in the device layer.
-//! 4. What else the plans of both layers want, in proportion to their shares of the time; the data
-//!    sheet again from time to time, for its intervals.
+//! 3. Reads that miss the page cache, where the search did not pass it.
+//! 4. Three values of every parameter, depth among them, in the device layer.
+//! 5. What else the plans of both layers want, in proportion to their shares of the time; the data
+//!    sheet and the cold reads again from time to time, for their intervals.
 //!
 //! Late in the budget the device layer begins though the other has families left. All of this follows
 //! from the points and what they took, so that a run that is gone on with decides as it did.
@@ -13,7 +14,8 @@
 use ioscape_model::{Header, Layer, Point, Role, SheetLine};
 
 use super::blend::SHORT_BUDGET_S;
-use super::{BlendPlan, BlendSettings, Landscape, Plan, Seen, Visit};
+use super::filling::whole_blocks;
+use super::{BlendPlan, BlendSettings, Landscape, Plan, Seen, Visit, cold};
 
 /// Of the time for both layers, what the device layer gets.
 const DEVICE_SHARE: f64 = 0.25;
@@ -33,6 +35,7 @@ const SHEET_AGAIN_S: f64 = 240.0;
 pub struct LayeredPlan {
     sheet: Vec<SheetLine>,
     is_quick: bool,
+    header: Header,
     /// The layer of the header's own ranges.
     layer: Layer,
     main: BlendPlan,
@@ -56,6 +59,7 @@ impl LayeredPlan {
         Self {
             sheet,
             is_quick: header.is_quick,
+            header: header.clone(),
             layer: Layer::of_access(header.ranges.access),
             main: BlendPlan::new(BlendSettings::of(header)),
             device: BlendSettings::of_device(header).map(BlendPlan::new),
@@ -69,6 +73,25 @@ impl LayeredPlan {
         let may_be = |visit: &Visit| seen.may_visit(&visit.workload);
         let mut visits = self.sheet.iter().map(visit).filter(may_be);
         visits.find(|visit| !visit.is_made(seen.points))
+    }
+
+    /// The next read that misses the page cache, where the search for borders did not pass it.
+    fn cold(&self, round: u32, parted: &Parted, seen: &Seen<'_>) -> Option<Visit> {
+        if self.layer == Layer::Device {
+            return None;
+        }
+        let borders = self.main.landscape(&parted.main).borders;
+        if !cold::is_needed(&self.header, &borders, self.main.extent.max_bytes) {
+            return None;
+        }
+        let span = self.header.device.map(|device| device.ranges.unique_bytes.max);
+        let largest = |process_num: u32| {
+            let main = whole_blocks(self.main.extent.largest(process_num));
+            if process_num == 1 { span.unwrap_or(main).max(main) } else { main }
+        };
+        let works = cold::workloads(&self.header, &largest).into_iter();
+        let mut visits = works.map(|workload| Visit { workload, role: Role::Calibration, round });
+        visits.find(|visit| seen.may_visit(&visit.workload) && !visit.is_made(seen.points))
     }
 
     /// Whether a visit is one of the data sheet's: they take no time from any layer.
@@ -133,7 +156,14 @@ impl Plan for LayeredPlan {
         let has_families = self.main.has_families(&parted.main)
             && self.device.as_ref().is_none_or(|plan| plan.has_families(&parted.device));
         let rounds = 1 + (seen.elapsed_s / SHEET_AGAIN_S) as u32;
-        let again = has_families.then(|| (1..rounds).find_map(|round| self.line(round, seen)));
+        if self.main.has_families(&parted.main)
+            && let Some(visit) = self.cold(0, &parted, seen)
+        {
+            return Some(visit);
+        }
+        let line_or_cold =
+            |round| self.line(round, seen).or_else(|| self.cold(round, &parted, seen));
+        let again = has_families.then(|| (1..rounds).find_map(line_or_cold));
         if let Some(line) = again.flatten() {
             return Some(line);
         }

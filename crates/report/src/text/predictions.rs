@@ -122,6 +122,9 @@ fn rows(page: &mut Page, prediction: &Prediction, with_product: bool) {
     if let Some(percentiles) = percentiles(prediction) {
         page.raw(percentiles);
     }
+    if prediction.put_together {
+        page.raw("  put together: more data than the map touched with a warm cache".to_owned());
+    }
     if !prediction.in_range {
         page.raw("  out of range".to_owned());
     }

@@ -21,6 +21,7 @@ fn predicted(work: &Workload) -> Prediction {
         name: String::new(),
         workload: work.clone(),
         region: String::new(),
+        put_together: false,
         in_range: true,
         throughput_bytes_per_s: around(rate),
         response_time_s: PredictedTime { mean: around(seconds), ..PredictedTime::default() },

@@ -3,7 +3,7 @@
 use ioscape_model::{Access, Curve};
 use serde::{Deserialize, Serialize};
 
-use crate::model::Training;
+use crate::model::{Sample, Training};
 
 /// Direct requests have no cache. The law needs a level whose misses they pay for: a cache of a page.
 const PSEUDO_CACHE_BYTES: f64 = 4096.0;
@@ -12,6 +12,9 @@ const SAME_CACHE: f64 = 1.4;
 /// Data must exceed a cache by this factor for samples to say something about what is beyond: a quarter
 /// of the requests miss it. A choice.
 pub(super) const CLEAR: f64 = 1.3;
+
+/// A direct workload with no larger a share of reads says what writes cost.
+pub(super) const WRITES_MAX_READ_FRAC: f64 = 0.1;
 
 /// How many levels a law has, and where storage begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +40,11 @@ pub(super) struct Caches {
     pub(super) is_page_cache: Vec<bool>,
     /// Index of the first real cache: 1 with direct access, whose first is a pseudo-cache.
     pub(super) first_real: usize,
+    /// Whether the only cache for reads, and for writes, was passed by no visit: its size is what the
+    /// machine says, and what lies beyond was measured by cold reads or past the page cache.
+    pub(super) is_unpassed: [bool; 2],
+    /// Whether the device layer says what write-back costs: no visit was far beyond the write cache.
+    pub(super) has_device_writes: bool,
 }
 
 impl Caches {
@@ -76,8 +84,35 @@ impl Caches {
             }
             write.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
+        let (mut is_unpassed, mut has_device_writes) = ([false; 2], false);
+        if let Some(bytes) = unpassed_bytes(training).filter(|_| read.is_empty()) {
+            read.push(bytes);
+            is_unpassed[0] = true;
+            let writes_device = |s: &Sample| s.workload.read_frac <= WRITES_MAX_READ_FRAC;
+            has_device_writes = training.device.iter().any(writes_device);
+            if write.is_empty() && has_device_writes {
+                let dirty = training.host.dirty_limit_bytes as f64;
+                write.push((if dirty > 0.0 { dirty.min(bytes) } else { bytes }, false));
+                is_unpassed[1] = true;
+            }
+        }
         let (write, is_page_cache) = write.into_iter().unzip();
-        Self { processor_bytes, read, write, is_page_cache, first_real }
+        Self {
+            processor_bytes,
+            read,
+            write,
+            is_page_cache,
+            first_real,
+            is_unpassed,
+            has_device_writes,
+        }
+    }
+
+    /// Data to which the model answers though no visit of a warm cache went so far, for reads and for
+    /// writes: the part that is put together.
+    pub(super) fn is_put_together(&self) -> [bool; 2] {
+        let writes = self.is_unpassed[0] && !self.write.is_empty();
+        [self.is_unpassed[0], writes]
     }
 
     pub(super) fn shape(&self) -> Shape {
@@ -98,4 +133,12 @@ impl Caches {
     pub(super) fn main_write(&self) -> Option<usize> {
         (self.first_real..self.write.len()).find(|index| !self.is_page_cache[*index])
     }
+}
+
+/// Size of a page cache that no visit has passed, bytes, where cold reads say what lies beyond it.
+fn unpassed_bytes(training: &Training) -> Option<f64> {
+    let bytes = training.hints.read_cache_bytes.filter(|_| !training.hints.in_memory)?;
+    let is_known = training.ranges.access == Access::Buffered && !training.cold.is_empty();
+    let touched = training.samples.iter().map(|sample| sample.workload.unique_bytes as f64);
+    (is_known && touched.fold(0.0, f64::max) < bytes).then_some(bytes)
 }

@@ -34,7 +34,7 @@
 //! `ξ^(1 − 1/Q)` times the cost. With an fdatasync after every `F` writes no write is absorbed: storage
 //! spends `A + s/B + Y/F` on it, and the writer waits for `(A + s/B)/softmin(F, m_f) + Y/F` of that.
 
-use ioscape_model::Workload;
+use ioscape_model::{State, Workload};
 use serde::{Deserialize, Serialize};
 
 use super::caches::Shape;
@@ -136,7 +136,9 @@ impl Law {
         work: &Workload,
     ) -> impl Iterator<Item = (usize, f64)> {
         let count = self.shape.caches[direction];
-        let unique = work.unique_bytes as f64;
+        // Cold reads miss every cache, as if they touched data without end.
+        let is_cold = direction == READ && work.state == State::Cold;
+        let unique = if is_cold { f64::INFINITY } else { work.unique_bytes as f64 };
         let mut so_far = 0.0_f64;
         (0..count).map(move |index| {
             let held = |index| (self.cache(direction, index, OfCache::Bytes) / unique).min(1.0);

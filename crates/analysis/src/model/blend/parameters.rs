@@ -5,12 +5,17 @@
 //! Standard deviations of the priors are choices, wide enough (a factor of 2 to 7) that a few samples
 //! decide; only a cache's size is all but known, from the search for its border.
 
-use ioscape_model::{Access, Workload};
+use ioscape_model::{Access, State, Workload};
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::median;
 
-use super::caches::{CLEAR, Caches, Shape};
+use super::caches::{CLEAR, Caches, Shape, WRITES_MAX_READ_FRAC};
+use crate::model::training::FIXED_SD;
 use crate::model::{Sample, Training};
+
+/// Directions, as places in pairs.
+const READ: usize = 0;
+const WRITE: usize = 1;
 
 /// A parameter that every system has: its place in [`TABLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,6 +268,12 @@ pub(super) const BEYOND_SEEN: f64 = 3.0;
 const OUT_OF_REACH: f64 = 1e3;
 /// The last-level cache's bytes per byte that one program has of it, when others share it. A choice.
 const SHARED_BY: f64 = std::f64::consts::E;
+/// What a machine says of the size of a cache that no visit passed may be off by this, as a logarithm:
+/// other programs' memory, and what the kernel keeps free. A choice.
+const UNPASSED_SD: f64 = 0.1;
+/// What direct writes with requests in flight say of write-back may be off by this, as a logarithm: the
+/// kernel merges and orders what it writes back. A choice.
+const PAST_THE_CACHE_SD: f64 = 0.3;
 /// Reads or writes count as such from this share on.
 const MOSTLY: f64 = 0.9;
 
@@ -278,9 +289,33 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
     });
     let mut priors: Vec<Prior> =
         common.chain(of_caches).map(|(parameter, mean)| Prior { mean, sd: parameter.sd }).collect();
+    for (index, sd) in elsewhere_known(caches) {
+        priors[index].sd = sd;
+    }
+    if caches.has_device_writes {
+        priors[Common::WriteParallel as usize].sd = FIXED_SD; // these are all that storage takes
+    }
     let names: Vec<String> = all(shape).into_iter().map(|(name, _)| name).collect();
     training.hold(&names, &mut priors);
     priors
+}
+
+/// Parameters that rest on what no visit of a warm cache showed, as places among [`all`], with how far
+/// they may be off: the sizes of caches that were not passed, and what write-back costs.
+pub(super) fn elsewhere_known(caches: &Caches) -> Vec<(usize, f64)> {
+    let shape = caches.shape();
+    let mut known = Vec::new();
+    for direction in [READ, WRITE] {
+        if caches.is_unpassed[direction] {
+            known.push((cache_at(shape, direction, 0), UNPASSED_SD));
+        }
+    }
+    if let Some(last) = shape.caches[WRITE].checked_sub(1).filter(|_| caches.has_device_writes) {
+        let at = cache_at(shape, WRITE, last);
+        let costs = [OfCache::Fixed, OfCache::Rate];
+        known.extend(costs.map(|which| (at + which as usize, PAST_THE_CACHE_SD)));
+    }
+    known
 }
 
 /// What a first look at the samples says.
@@ -291,7 +326,8 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     fn samples(&self) -> impl Iterator<Item = &Sample> {
-        self.training.samples.iter().chain(&self.training.extras)
+        let Training { samples, cold, extras, .. } = self.training;
+        samples.iter().chain(cold).chain(extras)
     }
 
     fn least_s(&self, direction: usize) -> f64 {
@@ -372,7 +408,8 @@ impl Seen<'_> {
         let [read_from, write_from] = self.caches.shape().last_before_storage;
         let is_synced = work.fsync_every > 0;
         let written = if is_synced { 1.0 } else { share(&self.caches.write, write_from) };
-        let read = share(&self.caches.read, read_from);
+        let is_cold = work.state == State::Cold;
+        let read = if is_cold { 1.0 } else { share(&self.caches.read, read_from) };
         [work.read_frac * read, (1.0 - work.read_frac) * written]
     }
 
@@ -387,13 +424,43 @@ impl Seen<'_> {
             is_mostly(&sample.workload, direction)
                 && (size * CLEAR..until * CLEAR).contains(&unique)
         };
-        let there = || self.training.samples.iter().filter(is_there);
+        let is_last = index + 1 == sizes.len();
+        let cold = self.training.cold.iter().filter(|_| direction == READ && is_last);
+        let warm = self.training.samples.iter().filter(is_there);
+        let there: Vec<&Sample> = warm.chain(cold).collect();
+        let there = || there.iter().copied();
+        if direction == WRITE && is_last && self.caches.has_device_writes {
+            let [fixed_s, rate] = self.past_the_cache(WRITES_MAX_READ_FRAC);
+            return [size.ln(), fixed_s.ln(), 0.2_f64.ln(), rate.ln()];
+        }
         let fixed_s = median(there().map(request_s)).unwrap_or(20.0 * self.least_s(direction));
         let rate = |sample: &Sample| sample.workload.size_mean as f64 / request_s(sample);
         let rate = median(there().map(rate)).unwrap_or(self.highest() / 20.0);
         let is_read_ahead = direction == 0 && self.training.ranges.access == Access::Buffered;
         let sequential = if is_read_ahead { 0.2_f64.ln() } else { 0.0 };
         [size.ln(), (fixed_s / 2.0).ln(), sequential, (2.0 * rate).ln()]
+    }
+}
+
+impl Seen<'_> {
+    /// What a write costs storage by the direct writes of the other layer, many of them in flight: fixed
+    /// seconds, and bytes per second.
+    fn past_the_cache(&self, read_frac_max: f64) -> [f64; 2] {
+        let writes = self.training.device.iter().filter(|sample| {
+            let Workload { read_frac, fsync_every, .. } = sample.workload;
+            read_frac <= read_frac_max && fsync_every == 0
+        });
+        let seen: Vec<(f64, f64)> = writes
+            .map(|sample| (sample.workload.size_mean as f64, sample.ln_throughput.exp()))
+            .collect();
+        let rate = seen.iter().map(|(_, bytes_per_s)| *bytes_per_s).fold(1.0, f64::max);
+        let smallest = seen.iter().map(|(size, _)| *size).fold(f64::INFINITY, f64::min);
+        let quickest_s = seen
+            .iter()
+            .filter(|(size, _)| *size <= 2.0 * smallest)
+            .map(|(size, bytes_per_s)| size / bytes_per_s - size / rate)
+            .fold(f64::INFINITY, f64::min);
+        [quickest_s.clamp(1e-9, 10.0), rate]
     }
 }
 
