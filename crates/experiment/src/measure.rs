@@ -30,6 +30,8 @@ const CHECK_FACTOR: f64 = 1.25;
 const CHECKS_PASSED_MIN: u32 = 2;
 /// A visit that has written its share runs in for so few windows, and counts so few.
 const SPARING_WINDOWS_MIN: usize = 5;
+/// So few requests in each are enough: all of them together hold as many as one window of others.
+const SPARING_WINDOW_OPS: f64 = WINDOW_OPS_MIN / SPARING_WINDOWS_MIN as f64;
 /// Length of these windows, seconds: short ones write little.
 const SPARING_WINDOW_S: f64 = 0.02;
 /// The shortest visit that has written its share, running in included, seconds.
@@ -159,7 +161,7 @@ fn look(
         let left_bytes = rig.may_write_bytes().saturating_sub(spared_bytes) as f64;
         if spent_bytes_per_s * length_s * f64::from(rules.windows_min) > left_bytes {
             // Shorter windows, as long as they hold enough requests.
-            length_s = length_s.min((WINDOW_OPS_MIN / settled.ops_per_s).max(SPARING_WINDOW_S));
+            length_s = length_s.min((SPARING_WINDOW_OPS / settled.ops_per_s).max(SPARING_WINDOW_S));
         }
     }
     let taken = take_windows(rules, length_s, (rig, spared_bytes), on_event)?;

@@ -2,6 +2,8 @@
 //! fill the space between and refine where a model is least sure, in randomised rounds until the
 //! budget ends (`docs/method.md`).
 
+mod family;
+
 use std::ops::Range;
 
 use ioscape_analysis::border::{self, Search, Step};
@@ -15,6 +17,7 @@ use ioscape_model::{
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use self::family::Family;
 use super::extent::{self, Extent};
 use super::extras;
 use super::filling::{Filling, SHARE_REQUESTS, log_between, whole_blocks};
@@ -42,8 +45,6 @@ const CLEAR_OF_BORDER: f64 = 1.25;
 const ALL_HIT: f64 = 0.97;
 /// Corners of the map lie so far along the last region, its data as a logarithm.
 const CORNER_SHARE: f64 = 0.8;
-/// Values on the graphs of the fractions; the first two are measured first.
-const FRACTIONS: [f64; 4] = [0.0, 1.0, 0.25, 0.75];
 
 /// With less time, seconds, the graphs come first and little between them: a data sheet and a system
 /// vector have a third of it.
@@ -134,14 +135,6 @@ pub struct BlendPlan {
     refinement_per_round: usize,
 }
 
-/// A region and the focal vector of its graphs.
-#[derive(Clone, Debug, PartialEq)]
-struct Family {
-    focal: Workload,
-    from_bytes: f64,
-    to_bytes: f64,
-}
-
 impl BlendPlan {
     /// A plan that has decided nothing yet.
     pub fn new(settings: Settings) -> Self {
@@ -159,14 +152,6 @@ impl BlendPlan {
             plan.families = Some(plan.decide(&[]));
         }
         plan
-    }
-
-    /// Whether three values of every parameter were visited in every region.
-    pub fn has_families(&self, points: &[Point]) -> bool {
-        let is_made =
-            |workload: Workload| Visit { workload, role: Role::Family, round: 0 }.is_made(points);
-        let Some(families) = &self.families else { return false };
-        families.iter().flat_map(|family| self.family(family).0).all(is_made)
     }
 
     /// The first of the workloads asked for that was not visited.
@@ -320,35 +305,6 @@ impl BlendPlan {
         nums.retain(|num| u64::from(*num) >= range.min && u64::from(*num) < range.max);
         nums.push(range.max as u32);
         nums
-    }
-
-    /// The graphs of a family: what is needed for three values of every parameter, and the rest.
-    fn family(&self, family: &Family) -> (Vec<Workload>, Vec<Workload>) {
-        let focal = &family.focal;
-        let sizes = self.settings.ranges.size_mean;
-        let between = |share: f64| log_between(sizes.min as f64, sizes.max as f64, share);
-        let size = |size_mean: u64| Workload { size_mean, ..focal.clone() };
-        let mut first = vec![focal.clone(), size(sizes.min), size(sizes.max)];
-        let mut rest = vec![size(whole_blocks(between(0.5))), size(whole_blocks(between(0.75)))];
-        for (index, value) in FRACTIONS.into_iter().enumerate() {
-            let axis = if index < 2 { &mut first } else { &mut rest };
-            axis.push(Workload { read_frac: value, ..focal.clone() });
-            axis.push(Workload { seq_frac: value, ..focal.clone() });
-        }
-        for (index, process_num) in self.process_nums().into_iter().skip(1).enumerate() {
-            let axis = if index < 2 { &mut first } else { &mut rest };
-            axis.push(Workload { process_num, ..focal.clone() });
-        }
-        if !self.settings.seeks_borders && self.settings.ranges.depth.max > 1 {
-            let deep = |depth| Workload { depth, ..focal.clone() };
-            first.extend([8, 32].map(deep));
-            rest.extend([2, 16].map(deep));
-        }
-        for share in [0.2, 0.8] {
-            let unique = log_between(family.from_bytes, family.to_bytes, share);
-            rest.push(Workload { unique_bytes: whole_blocks(unique), ..focal.clone() });
-        }
-        (self.possible(first), self.possible(rest))
     }
 
     /// Half of the ends of all parameters but the data, in which every combination of the ends of
@@ -514,6 +470,9 @@ impl Plan for BlendPlan {
                 return Some(visit);
             }
             self.families = Some(self.decide(seen.points));
+        }
+        if let Some(visit) = self.next_spared(seen) {
+            return Some(visit);
         }
         let mut barren_rounds = 0;
         for round in 0.. {

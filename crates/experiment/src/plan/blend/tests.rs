@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ioscape_model::units::{GIB, MIB};
 
 use super::*;
+use crate::plan::formula;
 
 /// A plan that found a last region from 256 MiB to 1 GiB.
 fn plan(cpus: u32, room_bytes: u64, writes_max_bytes: Option<f64>) -> BlendPlan {
@@ -80,4 +81,42 @@ fn corners_may_be_run_where_there_is_little_room_and_where_little_may_be_written
             assert!(corners.iter().all(|work| plan.allowed(work) == *work));
         }
     }
+}
+
+#[test]
+fn where_nothing_more_may_be_written_the_graphs_are_those_of_reads() {
+    let mut plan = plan(2, 64 * GIB, None);
+    // Everything that was written so far: files for any number of processes.
+    let laid_out = [1, 4].map(|process_num| {
+        let workload = Workload { unique_bytes: GIB, process_num, ..Workload::default() };
+        formula::point(&Visit { workload, role: Role::Calibration, round: 0 }, 1e9)
+    });
+    let mut points = laid_out.to_vec();
+    for _ in 0..8 {
+        let seen = Seen { reads_only: true, ..Seen::writing_freely(&points, 100.0, 180.0) };
+        let visit = plan.next(&seen).unwrap();
+        assert!(visit.workload.read_frac >= 1.0, "{visit:?}");
+        points.push(formula::point(&visit, 1e9));
+    }
+    let values = |key: fn(&Workload) -> f64| {
+        let of_region = points[2..].iter().map(|point| key(&point.workload).to_bits());
+        of_region.collect::<BTreeSet<u64>>().len()
+    };
+    assert!(values(|work| work.size_mean as f64) >= 3);
+    assert!(values(|work| work.seq_frac) >= 3);
+    assert!(values(|work| f64::from(work.process_num)) >= 3);
+}
+
+#[test]
+fn where_writes_run_short_graphs_go_before_points_between_them() {
+    let mut plan = plan(2, 64 * GIB, None);
+    let mut points = Vec::new();
+    let needed = plan.families.iter().flatten().map(|f| plan.family(f).0.len()).sum::<usize>();
+    for _ in 0..needed {
+        let seen = Seen { spares_writes: true, ..Seen::writing_freely(&points, 100.0, 180.0) };
+        let visit = plan.next(&seen).unwrap();
+        assert_eq!(visit.role, Role::Family);
+        points.push(formula::point(&visit, 1e9));
+    }
+    assert!(plan.has_families(&points));
 }

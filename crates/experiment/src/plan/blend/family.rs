@@ -1,0 +1,84 @@
+//! The graphs of each region: three values of every parameter first, for these are what a map is
+//! asked for, and more of them later.
+
+use ioscape_model::{Point, Role, Workload};
+
+use super::BlendPlan;
+use crate::plan::filling::{log_between, whole_blocks};
+use crate::plan::{Seen, Visit};
+
+/// Values on the graphs of the fractions; the first two are measured first.
+const FRACTIONS: [f64; 4] = [0.0, 1.0, 0.25, 0.75];
+
+/// A region and the focal vector of its graphs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Family {
+    pub(super) focal: Workload,
+    pub(super) from_bytes: f64,
+    pub(super) to_bytes: f64,
+}
+
+impl BlendPlan {
+    /// Whether three values of every parameter were visited in every region.
+    pub fn has_families(&self, points: &[Point]) -> bool {
+        let is_made = |workload: Workload| first_visit(workload).is_made(points);
+        let Some(families) = &self.families else { return false };
+        families.iter().flat_map(|family| self.family(family).0).all(is_made)
+    }
+
+    /// The next visit where writes are running out: what the graphs need goes before points between
+    /// them. Once nothing more may be written, the graphs are those of reads.
+    pub(super) fn next_spared(&self, seen: &Seen<'_>) -> Option<Visit> {
+        if !seen.spares_writes && !seen.reads_only {
+            return None;
+        }
+        let needed = |family: &Family| {
+            let mut family = family.clone();
+            if seen.reads_only {
+                family.focal.read_frac = 1.0;
+            }
+            self.family(&family).0
+        };
+        let graphs: Vec<Vec<Workload>> = self.families.iter().flatten().map(needed).collect();
+        let longest = graphs.iter().map(Vec::len).max().unwrap_or(0);
+        // One value in each region by turns: what runs out last is missing everywhere, not in one.
+        let by_turns =
+            (0..longest).flat_map(|index| graphs.iter().filter_map(move |g| g.get(index)));
+        let is_open =
+            |visit: &Visit| seen.may_visit(&visit.workload) && !visit.is_made(seen.points);
+        by_turns.cloned().map(first_visit).find(is_open)
+    }
+
+    /// The graphs of a family: what is needed for three values of every parameter, and the rest.
+    pub(super) fn family(&self, family: &Family) -> (Vec<Workload>, Vec<Workload>) {
+        let focal = &family.focal;
+        let sizes = self.settings.ranges.size_mean;
+        let between = |share: f64| log_between(sizes.min as f64, sizes.max as f64, share);
+        let size = |size_mean: u64| Workload { size_mean, ..focal.clone() };
+        let mut first = vec![focal.clone(), size(sizes.min), size(sizes.max)];
+        let mut rest = vec![size(whole_blocks(between(0.5))), size(whole_blocks(between(0.75)))];
+        for (index, value) in FRACTIONS.into_iter().enumerate() {
+            let axis = if index < 2 { &mut first } else { &mut rest };
+            axis.push(Workload { read_frac: value, ..focal.clone() });
+            axis.push(Workload { seq_frac: value, ..focal.clone() });
+        }
+        for (index, process_num) in self.process_nums().into_iter().skip(1).enumerate() {
+            let axis = if index < 2 { &mut first } else { &mut rest };
+            axis.push(Workload { process_num, ..focal.clone() });
+        }
+        if !self.settings.seeks_borders && self.settings.ranges.depth.max > 1 {
+            let deep = |depth| Workload { depth, ..focal.clone() };
+            first.extend([8, 32].map(deep));
+            rest.extend([2, 16].map(deep));
+        }
+        for share in [0.2, 0.8] {
+            let unique = log_between(family.from_bytes, family.to_bytes, share);
+            rest.push(Workload { unique_bytes: whole_blocks(unique), ..focal.clone() });
+        }
+        (self.possible(first), self.possible(rest))
+    }
+}
+
+fn first_visit(workload: Workload) -> Visit {
+    Visit { workload, role: Role::Family, round: 0 }
+}
