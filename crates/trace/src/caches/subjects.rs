@@ -148,13 +148,19 @@ pub fn ladder(curve: &Curve) -> Vec<u64> {
 }
 
 /// Memory in pages from which on a policy has this share of what all memory saves: reads that were asked
-/// for and not taken from storage. `known` are sizes and pages read from storage; between two of them
-/// reads change evenly. `None` where memory saves nothing.
+/// for and not taken from storage. Where read-ahead takes about as much as was asked for with any memory,
+/// savings are against the most that is read with one. `known` are sizes and pages read from storage;
+/// between two of them reads change evenly. `None` where memory saves nothing.
 #[must_use]
 pub fn memory_for_gain(known: &[(u64, u64)], asked: u64, fraction: f64) -> Option<u64> {
+    /// What was asked for counts if it is so much more than what all memory leaves to be read.
+    const MORE: f64 = 1.1;
     let mut known = known.to_vec();
     known.sort_unstable();
-    let saved = |read: u64| asked as f64 - read as f64;
+    let most = known.iter().map(|(_, read)| *read).max()?;
+    let least = known.last()?.1;
+    let all = if asked as f64 > MORE * least as f64 { asked } else { most };
+    let saved = |read: u64| all as f64 - read as f64;
     let wanted = fraction * saved(known.last()?.1);
     if wanted <= 0.0 {
         return None;
@@ -218,8 +224,9 @@ mod tests {
         assert!(between.len() > 5 && between.iter().all(|size| (201..300).contains(size)));
         assert_eq!(memory_for_gain(&known[..1], 1000, 0.9), Some(400));
         assert!(sizes_around_gain(&known[..1], 1000, 0.9).iter().all(|size| *size < 400));
-        // More is read than asked for, whatever the memory: nothing to save.
-        assert_eq!(memory_for_gain(&known, 90, 0.9), None);
+        // More is read than was asked for, whatever the memory; but much less with some than with others.
+        assert_eq!(memory_for_gain(&known, 90, 0.9), Some(278));
+        assert_eq!(memory_for_gain(&[(100, 90), (200, 90)], 90, 0.9), None);
         assert_eq!(memory_for_gain(&[], 1000, 0.9), None);
     }
 }
