@@ -175,9 +175,8 @@ fn pace(line: &mut impl FnMut(&str, String), behaviour: &Behaviour, processes: u
         return;
     }
     if let Some(think_us) = think_us(behaviour) {
+        // Without thinktime_spin: fio 3.33 sleeps for ever if spinning takes a moment longer than asked for.
         line("thinktime", think_us.to_string());
-        let spin = behaviour.think.processor_mean_s.unwrap_or(0.0) / behaviour.think.mean_s;
-        line("thinktime_spin", format!("{:.0}", think_us as f64 * spin.clamp(0.0, 1.0)));
     }
 }
 
@@ -299,6 +298,11 @@ fn loses(app: &App, stretches: &[&Behaviour]) -> Vec<Loss> {
             any(|one| one.syncs.by_kind.contains_key("grown") && !grows(one)),
             "growth: fio overwrites files that it laid out",
             Some(SYNCS),
+        ),
+        loss(
+            any(|one| think_us(one).is_some()),
+            "work on the processor between requests: fio sleeps for so long",
+            None,
         ),
         loss(
             any(|one| one.think.p90_s > 4.0 * one.think.mean_s),
