@@ -3,11 +3,14 @@
 //! usage: `mrc_speed exact`: a million pages, requests of one page and of 64, uniform and skewed;
 //! `mrc_speed sampled [REQUESTS]`: a billion requests over 40 million pages, sampled until two samples
 //! agree, and the memory that took; `mrc_speed error [REQUESTS]`: how far such a curve is off the exact
-//! one. Times are of the processor, in chunks of the requests of which the middle one is told.
+//! one; `mrc_speed make FILE [REQUESTS]`: requests of one page over a million pages as libCacheSim reads
+//! them (oracleGeneral), and `mrc_speed file FILE`: the exact curve of such a file, with its reading, so
+//! that both can be timed on one file. Times are of the processor, in chunks of the requests of which
+//! the middle one is told.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "an example that prints")]
 
-use std::io;
+use std::io::{self, Read, Write};
 
 use ioscape_trace::caches::mrc::{
     Access, Agreement, Curve, ExactCurve, SampledCurve, Touch, sample_until_agreed,
@@ -25,6 +28,7 @@ const AT_ONCE: usize = 512;
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let mode = arguments.next().unwrap_or_default();
+    let path = matches!(mode.as_str(), "make" | "file").then(|| arguments.next().unwrap());
     let count = arguments.next().map_or(REQUESTS_SAMPLED, |count| count.parse().unwrap());
     match mode.as_str() {
         "exact" => exact(),
@@ -51,7 +55,9 @@ fn main() {
                 );
             }
         }
-        other => println!("exact, sampled or error, not {other:?}"),
+        "make" => make(&path.unwrap(), count.min(REQUESTS)),
+        "file" => file(&path.unwrap()),
+        other => println!("exact, sampled, error, make or file, not {other:?}"),
     }
 }
 
@@ -80,6 +86,56 @@ fn exact() {
             );
         }
     }
+}
+
+/// Bytes of a request: seconds, object, bytes, and when the object comes next (here: unknown).
+const ORACLE_BYTES: usize = 4 + 8 + 4 + 8;
+
+fn make(path: &str, count: usize) {
+    let mut out = io::BufWriter::new(std::fs::File::create(path).unwrap());
+    for (second, page) in draws(PAGES, 3).take(count).enumerate() {
+        let mut record = [0; ORACLE_BYTES];
+        record[..4].copy_from_slice(&((second / 100_000) as u32).to_le_bytes());
+        record[4..12].copy_from_slice(&page.to_le_bytes());
+        record[12..16].copy_from_slice(&4096_u32.to_le_bytes());
+        record[16..].copy_from_slice(&(-2_i64).to_le_bytes());
+        out.write_all(&record).unwrap();
+    }
+    out.flush().unwrap();
+}
+
+fn file(path: &str) {
+    let start = seconds();
+    let mut input = std::fs::File::open(path).unwrap();
+    let (mut curve, mut requests) = (ExactCurve::new(), 0);
+    let mut buffer = vec![0; ORACLE_BYTES * AT_ONCE * 8];
+    loop {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match input.read(&mut buffer[filled..]).unwrap() {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        if filled == 0 {
+            break;
+        }
+        let records = buffer[..filled].chunks_exact(ORACLE_BYTES);
+        let touches: Vec<Touch> = records
+            .map(|record| request(u64::from_le_bytes(record[4..12].try_into().unwrap()), 1))
+            .collect();
+        requests += touches.len();
+        curve.touch_all(&touches, |_, _, _| {});
+    }
+    let curve = curve.finish();
+    let took = seconds() - start;
+    println!(
+        "{requests} requests, {} pages in {took:.2} s: {:.1} M requests/s; miss ratio with half of \
+         the pages {:.4}",
+        curve.pages(),
+        requests as f64 * 1e-6 / took,
+        curve.miss_ratio(curve.pages() / 2)
+    );
 }
 
 const fn request(first_page: u64, pages: u64) -> Touch {

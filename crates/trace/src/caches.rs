@@ -9,7 +9,7 @@ mod parts;
 mod subjects;
 
 pub use look::{Detail, Look, Looker, caches_of, use_at, use_of};
-pub use subjects::{Start, Subjects, ladder, touches_of};
+pub use subjects::{Start, Subjects, ladder, memory_for_gain, sizes_around_gain, touches_of};
 
 /// Bytes of a page, the unit in which caches keep files.
 pub const PAGE_BYTES: u64 = 4096;

@@ -6,7 +6,7 @@ mod iolog;
 mod oracle;
 
 pub use csv::csv;
-pub use fio::{FioJob, fio_job};
+pub use fio::{FioJob, JobError, Loss, fio_job};
 pub use iolog::iolog;
 pub use oracle::{OracleCounts, oracle};
 

@@ -141,7 +141,12 @@ fn from_traces(args: &CachesArgs, traces: &Together) -> anyhow::Result<Document>
     };
     let simulated = work::simulate(traces, &looked, &ask)?;
     let warnings = warnings(traces.info(), looked.mapped_fraction, args);
-    Ok(Document { warnings, ..document::of_traces(traces, &looked, &simulated) })
+    let mut document = document::of_traces(traces, &looked, &simulated);
+    if args.memory.is_empty() {
+        let asked = document.pages_touched_by_reads;
+        document.simulated_gain_90_bytes = document::gain_bytes(&work::known(&simulated), asked);
+    }
+    Ok(Document { warnings, ..document })
 }
 
 /// Answers from a model: straight lines between the sizes that were simulated for it.

@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use ioscape_trace::{Store, StoreError, export as formats};
+use ioscape_trace::export::{self as formats, Loss};
+use ioscape_trace::{Store, StoreError};
 use serde::Serialize;
 
 use super::source::{self, Source};
@@ -51,7 +52,7 @@ struct Exported {
     /// Lines, requests or jobs.
     entries: u64,
     keeps: Vec<String>,
-    loses: Vec<String>,
+    loses: Vec<Loss>,
 }
 
 /// Writes the trace in another form.
@@ -80,7 +81,7 @@ pub(crate) fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn job(args: &ExportArgs, source: Source) -> anyhow::Result<(u64, Vec<String>, Vec<String>)> {
+fn job(args: &ExportArgs, source: Source) -> anyhow::Result<(u64, Vec<String>, Vec<Loss>)> {
     let app = match source {
         Source::Model(app) => *app,
         Source::Trace(store) => source::describe_trace(&args.trace, &store)?,

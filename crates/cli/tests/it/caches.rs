@@ -55,6 +55,9 @@ fn a_loop_needs_as_much_memory_as_its_file_and_gains_nothing_from_less() {
     }
     let text = work.stdout(&["trace", "caches", "loop.trace"]);
     assert!(text.contains("90 % of the gain is had with 7.81 MiB"), "{text}");
+    let json = work.json(&["trace", "caches", "loop.trace", "--json"]);
+    let enough = json["simulated_gain_90_bytes"].as_u64().unwrap() / 4096;
+    assert!((PAGES * 9 / 10..=PAGES * 11 / 10).contains(&enough), "{enough} pages");
 }
 
 #[test]

@@ -76,11 +76,30 @@ pub(super) fn seize(process: u32, options: libc::c_int) -> Result<(), Error> {
     if seized < 0 { Err(Error::last("trace the program by ptrace")) } else { Ok(()) }
 }
 
+/// Looks for a stop before it sleeps until one: most calls end within so many looks of some tenths of a
+/// microsecond, and a processor that sleeps takes some ten to wake, more in a virtual machine.
+const LOOKS: u32 = 64;
+
 /// Waits for a tracee to stop; `None` after a signal of our own.
 pub(super) fn wait() -> Result<Option<(u32, Stop)>, Error> {
     let mut status = 0;
-    // SAFETY: the kernel writes one number where there is room for it.
-    let thread = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL | libc::__WNOTHREAD) };
+    let mut look = |how: libc::c_int| {
+        let how = how | libc::__WALL | libc::__WNOTHREAD;
+        // SAFETY: the kernel writes one number where there is room for it.
+        unsafe { libc::waitpid(-1, &raw mut status, how) }
+    };
+    let mut thread = look(libc::WNOHANG);
+    for _ in 0..LOOKS {
+        if thread != 0 {
+            break;
+        }
+        // Where there is one processor, the tracee needs it.
+        std::thread::yield_now();
+        thread = look(libc::WNOHANG);
+    }
+    if thread == 0 {
+        thread = look(0);
+    }
     if thread < 0 {
         let error = io::Error::last_os_error();
         return match error.kind() {

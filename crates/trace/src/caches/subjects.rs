@@ -147,6 +147,50 @@ pub fn ladder(curve: &Curve) -> Vec<u64> {
     sizes
 }
 
+/// Memory in pages from which on a policy has this share of what all memory saves: reads that were asked
+/// for and not taken from storage. Where read-ahead takes about as much as was asked for with any memory,
+/// savings are against the most that is read with one. `known` are sizes and pages read from storage;
+/// between two of them reads change evenly. `None` where memory saves nothing.
+#[must_use]
+pub fn memory_for_gain(known: &[(u64, u64)], asked: u64, fraction: f64) -> Option<u64> {
+    /// What was asked for counts if it is so much more than what all memory leaves to be read.
+    const MORE: f64 = 1.1;
+    let mut known = known.to_vec();
+    known.sort_unstable();
+    let most = known.iter().map(|(_, read)| *read).max()?;
+    let least = known.last()?.1;
+    let all = if asked as f64 > MORE * least as f64 { asked } else { most };
+    let saved = |read: u64| all as f64 - read as f64;
+    let wanted = fraction * saved(known.last()?.1);
+    if wanted <= 0.0 {
+        return None;
+    }
+    let Some(below) = known.iter().rposition(|(_, read)| saved(*read) < wanted) else {
+        return Some(known[0].0);
+    };
+    let ((low, some), (high, enough)) = (known[below], known[below + 1]);
+    let along = (wanted - saved(some)) / (saved(enough) - saved(some));
+    Some(low + ((high - low) as f64 * along).ceil() as u64)
+}
+
+/// Sizes between the two of `known` where `memory_for_gain` lies: simulated, they tell it to a tenth of
+/// the way from one to the other.
+#[must_use]
+pub fn sizes_around_gain(known: &[(u64, u64)], asked: u64, fraction: f64) -> Vec<u64> {
+    /// Below the smallest, down to this: a mebibyte.
+    const SMALLEST: u64 = 256;
+    /// Parts of the way.
+    const PARTS: u64 = 10;
+    let Some(pages) = memory_for_gain(known, asked, fraction) else { return Vec::new() };
+    let high = known.iter().map(|(size, _)| *size).filter(|size| *size >= pages).min();
+    let low = known.iter().map(|(size, _)| *size).filter(|size| *size < pages).max();
+    let (low, high) = (low.unwrap_or(SMALLEST), high.unwrap_or(pages));
+    let sizes = (1..PARTS).map(|part| low + high.saturating_sub(low) * part / PARTS);
+    let mut sizes: Vec<u64> = sizes.filter(|size| *size > low && *size < high).collect();
+    sizes.dedup();
+    sizes
+}
+
 /// Two digits are enough: up to the next sixteenth of the power of two below.
 fn rounded_up(pages: u64) -> u64 {
     let step = (1 << pages.ilog2()) / 16;
@@ -169,5 +213,20 @@ mod tests {
         assert!(sizes.iter().any(|pages| (5000..5300).contains(pages)), "{sizes:?}");
         assert!(sizes.iter().any(|pages| *pages < 5000), "{sizes:?}");
         assert!(sizes.len() < 12, "{sizes:?}");
+    }
+
+    #[test]
+    fn memory_for_a_gain_is_found_between_the_sizes_that_are_known() {
+        // 1000 reads were asked for; all memory saves 900 of them.
+        let known = [(400, 100), (100, 1000), (200, 500), (300, 100)];
+        assert_eq!(memory_for_gain(&known, 1000, 0.9), Some(278));
+        let between = sizes_around_gain(&known, 1000, 0.9);
+        assert!(between.len() > 5 && between.iter().all(|size| (201..300).contains(size)));
+        assert_eq!(memory_for_gain(&known[..1], 1000, 0.9), Some(400));
+        assert!(sizes_around_gain(&known[..1], 1000, 0.9).iter().all(|size| *size < 400));
+        // More is read than was asked for, whatever the memory; but much less with some than with others.
+        assert_eq!(memory_for_gain(&known, 90, 0.9), Some(278));
+        assert_eq!(memory_for_gain(&[(100, 90), (200, 90)], 90, 0.9), None);
+        assert_eq!(memory_for_gain(&[], 1000, 0.9), None);
     }
 }

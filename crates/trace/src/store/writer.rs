@@ -81,6 +81,13 @@ impl<W: Write + Send> StoreWriter<W> {
         self.file.bytes_written() as u64
     }
 
+    /// About how many bytes there would be if everything held were written now.
+    pub fn bytes_expected(&self) -> u64 {
+        /// Four to eight, as measured; more where a trace has few.
+        const EVENT_BYTES: u64 = 6;
+        self.bytes_written() + self.events.len() as u64 * EVENT_BYTES
+    }
+
     /// Writes out everything that is held.
     ///
     /// # Errors

@@ -3,11 +3,11 @@
 use ioscape_model::app::{CachePart, Caches};
 use ioscape_trace::caches::mrc::{Access, Curve};
 use ioscape_trace::caches::page_cache::{Policy, Totals};
-use ioscape_trace::caches::{PAGE_BYTES, ladder, use_at};
+use ioscape_trace::caches::{PAGE_BYTES, ladder, memory_for_gain, use_at};
 use serde::Serialize;
 
 use super::super::together::{Together, pages_of_memory};
-use super::work::{Looked, Simulated};
+use super::work::{GAIN, Looked, Simulated};
 
 /// Points of the curve in the answer.
 const CURVE_POINTS: usize = 100;
@@ -24,6 +24,9 @@ pub(super) struct Document {
     pub(super) knee_bytes: u64,
     /// The least memory with nine tenths of the hits that any memory has.
     pub(super) gain_90_bytes: u64,
+    /// Memory from which on the simulated policy saves nine tenths of the reads that any memory saves;
+    /// null where sizes were asked for, or memory saves nothing.
+    pub(super) simulated_gain_90_bytes: Option<u64>,
     pub(super) pages_touched_by_reads: u64,
     pub(super) pages_touched_by_writes: u64,
     /// Classes of files and phases in the one cache of all.
@@ -110,7 +113,10 @@ pub(super) fn of_model(caches: &Caches, policy: Policy, memory: &[u64]) -> Docum
         };
         Some(answer((bytes, policy), &totals))
     };
+    let known: Vec<_> = caches.page_cache.iter().map(|one| (one.pages, one.read)).collect();
+    let gain = (policy == Policy::PageCache).then(|| gain_bytes(&known, caches.reads)).flatten();
     let mut document = Document {
+        simulated_gain_90_bytes: gain,
         curve_relative_error: caches.sampling_error,
         parts: caches.parts.clone(),
         names: caches.names.clone(),
@@ -124,6 +130,12 @@ pub(super) fn of_model(caches: &Caches, policy: Policy, memory: &[u64]) -> Docum
         caches.page_cache.len()
     ));
     document
+}
+
+/// Memory from which on a policy saves most of the reads that memory can save, from sizes in pages with
+/// the pages read, and how many reads asked for.
+pub(super) fn gain_bytes(known: &[(u64, u64)], asked: u64) -> Option<u64> {
+    memory_for_gain(known, asked, GAIN).map(|pages| pages * PAGE_BYTES)
 }
 
 /// An LRU cache as its curve tells it: a page that is read and missed is read from storage.
@@ -150,7 +162,8 @@ fn of_curve(curve: &Curve) -> Document {
         curve: curve.sizes(CURVE_POINTS).into_iter().map(point).collect(),
         curve_relative_error: None,
         knee_bytes: curve.knee() * PAGE_BYTES,
-        gain_90_bytes: curve.pages_for_gain(0.9) * PAGE_BYTES,
+        gain_90_bytes: curve.pages_for_gain(GAIN) * PAGE_BYTES,
+        simulated_gain_90_bytes: None,
         pages_touched_by_reads: curve.touches(Access::Read),
         pages_touched_by_writes: curve.touches(Access::Write),
         parts: Vec::new(),

@@ -36,6 +36,15 @@ pub(super) fn text(document: &Document) -> String {
             "\n90 % of the gain is had with {gain} (LRU); the curve bends most at {knee}.\n"
         );
         table(&mut text, &document.simulated);
+        if let (Some(gain), Some(first)) =
+            (document.simulated_gain_90_bytes, document.simulated.first())
+        {
+            let (gain, policy) = (size(gain), first.policy);
+            let _ = writeln!(
+                text,
+                "\n{gain} save 90 % of the reads that any memory saves (policy {policy})."
+            );
+        }
         by_trace(&mut text, &document.simulated);
         parts(&mut text, document);
     }

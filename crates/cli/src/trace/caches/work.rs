@@ -2,10 +2,11 @@
 
 use ioscape_model::app::{CachePart, Caches};
 use ioscape_trace::Layer;
-use ioscape_trace::caches::mrc::{Curve, sample_until_agreed};
+use ioscape_trace::caches::mrc::{Access, Curve, sample_until_agreed};
 use ioscape_trace::caches::page_cache::{PageCache, Policy, Settings, counters_ns};
 use ioscape_trace::caches::{
-    Detail, Looker, PAGE_BYTES, Start, Subjects, caches_of, ladder, touches_of, use_of,
+    Detail, Looker, PAGE_BYTES, Start, Subjects, caches_of, ladder, sizes_around_gain, touches_of,
+    use_of,
 };
 
 use super::super::opened::Opened;
@@ -16,6 +17,8 @@ use super::super::together::{Together, pages_of_memory};
 const EXACT_EVENTS_MAX: u64 = 500_000_000;
 /// Samples are to agree this well, relative to the misses.
 const SAMPLES_APART_MAX: f64 = 0.05;
+/// Share of what memory saves that is asked about.
+pub(super) const GAIN: f64 = 0.9;
 /// Further sizes that are simulated for a model, each this much larger than the one before.
 const MODEL_STEP: f64 = 1.5;
 /// And so many of them at most.
@@ -92,17 +95,39 @@ fn sampled(traces: &Together, subjects: &Subjects) -> anyhow::Result<(Curve, Opt
     Ok((agreement.curve, Some(agreement.relative_error)))
 }
 
-/// Puts all events through caches of the sizes asked for.
+/// Puts all events through caches of the sizes asked for; by itself of a ladder around the knee of the
+/// curve, and of some sizes around the one that has most of the gain.
 pub(super) fn simulate(
     traces: &Together,
     looked: &Looked,
     ask: &Ask,
 ) -> anyhow::Result<Vec<Simulated>> {
-    let memory = if ask.memory.is_empty() {
-        ladder(&looked.curve).into_iter().map(|pages| pages * PAGE_BYTES).collect()
-    } else {
-        ask.memory.clone()
-    };
+    if !ask.memory.is_empty() {
+        return simulate_at(traces, looked, ask, &ask.memory);
+    }
+    let bytes = |sizes: Vec<u64>| sizes.into_iter().map(|pages| pages * PAGE_BYTES);
+    let sizes: Vec<u64> = bytes(ladder(&looked.curve)).collect();
+    let mut simulated = simulate_at(traces, looked, ask, &sizes)?;
+    let asked = looked.curve.touches(Access::Read);
+    let known = known(&simulated);
+    let sizes: Vec<u64> = bytes(sizes_around_gain(&known, asked, GAIN)).collect();
+    simulated.extend(simulate_at(traces, looked, ask, &sizes)?);
+    simulated.sort_by_key(|one| one.memory_bytes);
+    Ok(simulated)
+}
+
+/// Sizes in pages, and pages read from storage.
+pub(super) fn known(simulated: &[Simulated]) -> Vec<(u64, u64)> {
+    let read = |one: &Simulated| (pages_of_memory(one.memory_bytes), one.cache.pages_read());
+    simulated.iter().map(read).collect()
+}
+
+fn simulate_at(
+    traces: &Together,
+    looked: &Looked,
+    ask: &Ask,
+    memory: &[u64],
+) -> anyhow::Result<Vec<Simulated>> {
     let by_itself_ns = counters_ns(traces.info().elapsed_s);
     let every_ns = ask.counters_s.map_or(by_itself_ns, |seconds| (seconds * 1e9) as u64);
     let cache = |memory_bytes: u64| {
@@ -114,7 +139,10 @@ pub(super) fn simulate(
             read_by_trace: vec![0; traces.paths().count()],
         }
     };
-    let mut simulated: Vec<Simulated> = memory.into_iter().map(cache).collect();
+    let mut simulated: Vec<Simulated> = memory.iter().copied().map(cache).collect();
+    if simulated.is_empty() {
+        return Ok(simulated);
+    }
     traces.for_each("simulating", |number, event| {
         for one in &mut simulated {
             let before = one.cache.pages_read();

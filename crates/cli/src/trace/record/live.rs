@@ -40,25 +40,28 @@ impl Live {
     }
 }
 
-/// Rates between two moments.
+/// Rates between two moments, those of most use first: a narrow terminal cuts the line.
 fn line(before: &Progress, now: &Progress) -> String {
     let seconds = (now.elapsed_s - before.elapsed_s).max(1e-9);
     let rate = |after: u64, before: u64| after.saturating_sub(before) as f64 / seconds;
     let moved = |(bytes, bytes_before): (u64, u64), (calls, calls_before): (u64, u64)| {
         let bytes_per_s = rate(bytes, bytes_before);
         let calls_per_s = rate(calls, calls_before);
-        let mean = if calls_per_s > 0.0 { bytes_per_s / calls_per_s } else { 0.0 };
-        format!("{} in {}", show_rate(bytes_per_s), show_size(mean))
+        if calls_per_s > 0.0 {
+            format!("{} in {}", show_rate(bytes_per_s), show_size(bytes_per_s / calls_per_s))
+        } else {
+            "nothing".to_owned()
+        }
     };
     let lost = if now.lost > 0 { format!(" · {} lost", now.lost) } else { String::new() };
     format!(
-        "{} · {} processes · {} calls/s · read {} · written {} · {} syncs/s{lost}",
+        "{} · read {} · written {} · {} syncs/s{lost} · {} calls/s · {} processes",
         show_seconds(now.elapsed_s),
-        now.processes,
-        three_digits(rate(now.calls, before.calls)),
         moved((now.read_bytes, before.read_bytes), (now.reads, before.reads)),
         moved((now.written_bytes, before.written_bytes), (now.writes, before.writes)),
         three_digits(rate(now.syncs, before.syncs)),
+        three_digits(rate(now.calls, before.calls)),
+        now.processes,
     )
 }
 
@@ -79,7 +82,7 @@ mod tests {
             ..before
         };
         let line = line(&before, &now);
-        for part in ["2 processes", "500 calls/s", "in 8 KiB", "2.00 syncs/s"] {
+        for part in ["2 processes", "500 calls/s", "in 8 KiB", "written nothing", "2.00 syncs/s"] {
             assert!(line.contains(part), "{line}: no {part}");
         }
         assert!(!line.contains("lost"), "{line}");

@@ -14,12 +14,12 @@ use crate::out_file;
 /// How a trace, a Parquet file, begins.
 const MAGIC: &[u8] = b"PAR1";
 /// After so many events it is looked how long the file is.
-const EVENTS_BETWEEN_LOOKS: u32 = 4096;
+const EVENTS_BETWEEN_LOOKS: u32 = 1024;
 
 /// A trace that is written. What is there is a trace at any moment.
 pub(super) struct TraceFile {
     writer: StoreWriter<BufWriter<File>>,
-    /// Bytes so far, for whoever limits them.
+    /// Bytes so far, those of held events included, for whoever limits them.
     written: Rc<Cell<u64>>,
     events: u32,
 }
@@ -63,7 +63,7 @@ impl Sink for TraceFile {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         self.events = self.events.wrapping_add(1);
         if self.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) {
-            self.written.set(self.writer.bytes_written());
+            self.written.set(self.writer.bytes_expected());
         }
         self.writer.event(event)
     }

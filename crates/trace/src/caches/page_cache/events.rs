@@ -128,6 +128,10 @@ impl PageCache {
         let mut at = event.offset;
         while at < end {
             let piece = (end - at).min(PIPE_BYTES);
+            // One call may copy a whole file: time goes by meanwhile.
+            let done = (at - event.offset) as f64 / event.length as f64;
+            let since_ns = event.duration_ns.unwrap_or(0) as f64 * done;
+            self.memory.tick(event.start_ns + since_ns as u64);
             self.read(event.file, key_of(event), (at, piece), Touch::Splice);
             self.write(to, at, piece);
             at += piece;

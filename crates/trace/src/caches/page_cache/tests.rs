@@ -38,6 +38,17 @@ fn a_sequential_reader_reads_every_page_once_and_finds_nearly_all() {
 }
 
 #[test]
+fn a_file_that_one_call_copies_is_read_once() {
+    let counters_ns = 5_000_000;
+    let settings = Settings { counters_ns, ..Settings::new(Policy::PageCache, 1000) };
+    let mut cache = PageCache::new(settings);
+    cache.set_length(FILE, 10_000 * PAGE_BYTES);
+    let duration_ns = Some(100 * counters_ns);
+    cache.event(&Event { other: 2, duration_ns, ..event(Op::Copy, 0, 10_000) });
+    assert_eq!(cache.totals().read, 10_000);
+}
+
+#[test]
 fn random_reads_with_advice_read_what_was_asked_and_without_advice_more() {
     let read = |advice| {
         let mut cache = cache(Policy::PageCache, 4000);
