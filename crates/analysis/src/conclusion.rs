@@ -5,7 +5,9 @@
 mod advice;
 mod trust;
 
-use ioscape_model::units::{show_iops, show_rate, show_seconds, show_size, three_digits};
+use ioscape_model::units::{
+    show_iops, show_percent, show_rate, show_seconds, show_size, three_digits,
+};
 use ioscape_model::{
     Access, Border, Conclusion, Estimate, Interval, Layer, Record, SheetFigures, State,
 };
@@ -21,7 +23,8 @@ pub fn conclude(record: &Record) -> Option<Conclusion> {
     let seen = Seen::new(record)?;
     Some(Conclusion {
         storage: storage(&seen),
-        fast: fast(&seen),
+        reads: fast(&seen, seen.read_border, seen.reads().as_ref()),
+        writes: fast(&seen, seen.write_border, seen.writes().as_ref()),
         limit: limit(&seen),
         trust: trust::trust(record),
         advice: advice::advice(&seen),
@@ -154,15 +157,14 @@ fn storage(seen: &Seen<'_>) -> String {
         format!(", {} with 32 in flight", show_iops(line.ops_per_s.value))
     });
     format!(
-        "{simulated}{}: a random 4 KiB read takes {} ({} IOPS{queue}).{}",
+        "{simulated}{}: a random 4 KiB read takes {} ({} IOPS{queue}).",
         character(one.response_time_s.p50.value),
         show_seconds(one.response_time_s.mean.value),
-        show_iops(one.ops_per_s.value),
-        cached(seen)
+        show_iops(one.ops_per_s.value)
     )
 }
 
-/// ` From memory it takes 1.39 µs (720k IOPS).`
+/// ` From memory a 4 KiB read takes 1.39 µs (720k IOPS).`
 fn cached(seen: &Seen<'_>) -> String {
     seen.line("cached_read_4k").map_or_else(String::new, |line| {
         format!(
@@ -173,53 +175,34 @@ fn cached(seen: &Seen<'_>) -> String {
     })
 }
 
-fn fast(seen: &Seen<'_>) -> String {
+fn fast(seen: &Seen<'_>, border: Option<&Border>, ends: Option<&Ends<'_>>) -> String {
     if seen.estimates.is_empty() {
-        return "Not measured: only the data sheet was asked for.".to_owned();
+        return "not measured: only the data sheet was asked for".to_owned();
     }
-    let reads = match (seen.read_border, seen.reads()) {
-        (Some(border), Some(ends)) => {
-            let far = show_size(ends.far.value);
-            format!(
-                "Reads: up to {} ({}); over {far}: {}.",
-                capacity(border),
-                pace(&ends.near),
-                pace(&ends.far)
-            )
+    match (border, ends) {
+        (Some(border), Some(ends)) => format!(
+            "up to {}: {}; over {}: {}",
+            capacity(border),
+            pace(&ends.near),
+            show_size(ends.far.value),
+            pace(&ends.far)
+        ),
+        (Some(border), None) => format!("fast up to {}", capacity(border)),
+        (None, Some(ends)) => {
+            format!("no limit up to {}: {}", show_size(ends.far.value), pace(&ends.far))
         }
-        (Some(border), None) => format!("Reads: up to {}.", capacity(border)),
-        (None, ends) => unbounded("Reads", ends.as_ref()),
-    };
-    let writes = match (seen.write_border, seen.writes()) {
-        (Some(border), Some(ends)) => {
-            let far = show_size(ends.far.value);
-            format!(
-                " Writes: up to {} ({}); over {far}: {}.",
-                capacity(border),
-                pace(&ends.near),
-                pace(&ends.far)
-            )
-        }
-        (Some(border), None) => format!(" Writes: up to {}.", capacity(border)),
-        (None, ends) => format!(" {}", unbounded("Writes", ends.as_ref())),
-    };
-    reads + &writes
+        (None, None) => "too few measurements to say".to_owned(),
+    }
 }
 
-/// A curve on which no border was found.
-fn unbounded(what: &str, ends: Option<&Ends<'_>>) -> String {
-    ends.map_or_else(
-        || format!("{what}: too few measurements to say."),
-        |ends| {
-            format!("{what}: no limit up to {} ({}).", show_size(ends.far.value), pace(&ends.far))
-        },
-    )
-}
-
-/// `4.00 GiB (95 %: 3.95 GiB to 4.05 GiB)`.
+/// `4.00 GiB (±1.3 %)`.
 fn capacity(border: &Border) -> String {
     let at = border.unique_bytes;
-    format!("{} (95 %: {} to {})", show_size(at.capacity), show_size(at.low), show_size(at.high))
+    format!(
+        "{} (±{})",
+        show_size(at.capacity),
+        show_percent(half_width(at.low, at.capacity, at.high))
+    )
 }
 
 fn limit(seen: &Seen<'_>) -> String {
@@ -231,7 +214,7 @@ fn limit(seen: &Seen<'_>) -> String {
     }
     if let (Some(border), Some(ends)) = (seen.read_border, seen.reads()) {
         return format!(
-            "Memory up to {}, the disk beyond: over {} reads run at 1/{} of the rate.",
+            "Memory up to {}, then the disk: over {} reads are {} times as slow.",
             show_size(border.unique_bytes.capacity),
             show_size(ends.far.value),
             three_digits(ends.ratio())

@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 pub struct Conclusion {
     /// What this storage is, in one or two sentences.
     pub storage: String,
-    /// How much data is read and written fast.
-    pub fast: String,
+    /// How much data is read fast, and how fast beyond that.
+    pub reads: String,
+    /// How much data is written fast, and how fast beyond that.
+    pub writes: String,
     /// Whether memory or the device sets the pace.
     pub limit: String,
     /// How far to trust the figures.

@@ -53,8 +53,8 @@ impl Axis {
         match self {
             Self::UniqueBytes => "data touched",
             Self::SizeMean => "request size",
-            Self::ReadFrac => "share of reads",
-            Self::SeqFrac => "share sequential",
+            Self::ReadFrac => "reads",
+            Self::SeqFrac => "sequential",
             Self::ProcessNum => "processes",
             Self::Depth => "queue depth",
             Self::FsyncEvery => "fdatasyncs per write",

@@ -18,7 +18,7 @@ const DEPTHS_MIN: usize = 3;
 pub(crate) struct SheetRow {
     /// `read_4k_32`, which `measure -w` takes.
     pub(crate) name: String,
-    /// `random read 4 KiB, QD 32`.
+    /// `rand read 4 KiB, QD 32`.
     pub(crate) words: String,
     /// All its keys.
     pub(crate) literal: String,
@@ -59,16 +59,19 @@ fn row(line: &SheetFigures) -> SheetRow {
     }
 }
 
-/// `random read 4 KiB, QD 32`: QD is the queue depth, the requests in flight.
+/// `rand read 4 KiB, QD 32`: QD is the queue depth, the requests in flight.
 fn words(work: &Workload) -> String {
     let size = figures::size(work.size_mean as f64);
-    let order = if work.seq_frac >= 1.0 { "sequential" } else { "random" };
+    let order = if work.seq_frac >= 1.0 { "seq" } else { "rand" };
     match work.read_frac {
         _ if work.access == Access::Buffered => format!("cached read {size}"),
         _ if work.fsync_every > 0 => format!("commit {size} (fdatasync)"),
         reads if reads >= 1.0 => format!("{order} read {size}, QD {}", work.depth),
         reads if reads <= 0.0 => format!("{order} write {size}, QD {}", work.depth),
-        reads => format!("{} reads {size}, QD {}", figures::percent(reads), work.depth),
+        reads => {
+            let (reads, writes) = (100.0 * reads, 100.0 * (1.0 - reads));
+            format!("mix {reads:.0}/{writes:.0} {size}, QD {}", work.depth)
+        }
     }
 }
 
@@ -84,7 +87,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let direct = map.datasheet.iter().find(|line| line.workload.access == Access::Direct);
     let span = direct.map(|line| {
         let span = figures::size(line.workload.unique_bytes as f64);
-        format!("Direct I/O (past the page cache) over {span}; the cached line is from memory.")
+        format!("Direct I/O over {span} (cached: from memory). QD: requests in flight. ±: 95 %.")
     });
     let visits = || map.datasheet.iter().map(|line| line.visits);
     let is_once = visits().any(|visits| visits < 2);
@@ -94,7 +97,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         (true, true) => "; lines measured once are taken to repeat as well as the others.",
         (true, false) => "; no line was measured twice: a spread of 4 % is assumed.",
     };
-    let intervals = format!("QD: requests in flight. ±: 95 % interval{rest_on}");
+    let intervals = format!("Intervals: 95 %{rest_on}");
     let depth = best_depth(record).map(|estimate| {
         let work = &estimate.workload;
         format!(
@@ -127,7 +130,7 @@ pub fn datasheet_line(lines: &[SheetLine], point: &Point) -> Option<String> {
     let line = lines.iter().find(|line| line.workload == point.workload)?;
     let times = &point.response_time_s;
     Some(format!(
-        "{:26} {:>6} IOPS {:>12}   p50 {}, p99 {}, p99.9 {}",
+        "{:25} {:>6} IOPS {:>12}   p50 {}, p99 {}, p99.9 {}",
         words(&line.workload),
         show_iops(point.ops_per_s),
         show_rate(point.throughput()),

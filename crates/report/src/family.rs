@@ -50,7 +50,13 @@ fn axis(parameter: Parameter) -> Axis {
         }
         Parameter::ProcessNum | Parameter::Depth => (Scale::Log2, Unit::Count),
     };
-    Axis::new(parameter.words(), scale, unit)
+    let label = match parameter {
+        Parameter::ReadFrac => "share of reads (0: writes only)",
+        Parameter::SeqFrac => "share of sequential requests",
+        Parameter::Depth => "queue depth (requests in flight)",
+        _ => parameter.words(),
+    };
+    Axis::new(label, scale, unit)
 }
 
 /// From end to end, [`OCTAVE_STEPS`] to each doubling.

@@ -94,6 +94,9 @@ pub fn text(summary: &Summary<'_>, width: usize, color: bool) -> String {
     doubted(&mut page, record, &samples);
     if conclusion.is_some() {
         page.heading("How it was measured");
+        for note in crate::datasheet::notes(record).iter().skip(1) {
+            page.wrapped("", note, Style::Dim);
+        }
         provenance(&mut page, record);
     }
     time(&mut page, record);
@@ -219,7 +222,7 @@ fn regions(page: &mut Page, record: &Record, samples: &Samples<'_>) {
         "cached",
         "reads only",
         "writes only",
-        "good request sizes",
+        "good sizes",
     ]);
     for row in summary::region_rows(record, samples) {
         let cells = [

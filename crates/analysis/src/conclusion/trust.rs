@@ -15,8 +15,9 @@ use super::half_width;
 const SPREAD: [f64; 3] = [0.05, 0.10, 0.25];
 /// How far the control measurement may move from its median.
 const CONTROL: [f64; 3] = [0.10, 0.25, 0.50];
-/// Share of workloads that may be unsteady or imprecise.
-const UNSURE: [f64; 3] = [0.10, 0.30, 0.60];
+/// Share of workloads that may be unsteady or imprecise. What a visit is unsure of is part of what
+/// repeats differ by, so that this alone never makes a D.
+const UNSURE: [f64; 3] = [0.25, 0.75, 1.0];
 /// Half-width of the data sheet's intervals, the median over its lines.
 const SHEET: [f64; 3] = [0.10, 0.25, 0.50];
 /// From this share of workloads on, serious doubts about them are about the whole record.
@@ -52,8 +53,8 @@ pub(super) fn trust(record: &Record) -> Trust {
 
 fn meaning(grade: Grade) -> &'static str {
     match grade {
-        Grade::A => "differences of 15 % or more are real",
-        Grade::B => "differences of 30 % or more are real",
+        Grade::A => "differences from 15 % on are real",
+        Grade::B => "differences from 30 % on are real",
         Grade::C => "only differences of a factor of two are real",
         Grade::D => "measure again before you decide",
     }
@@ -116,7 +117,7 @@ fn spread(record: &Record) -> Option<Reason> {
     let is_short = |warning: &Warning| warning.code == Code::Incomplete;
     let map = record.map.as_ref()?;
     if let Some(spread) = map.repeatability {
-        let text = format!("repeated measurements differ by {}", show_percent(spread));
+        let text = format!("repeats differ by {}", show_percent(spread));
         return Some(graded(spread, SPREAD, text));
     }
     let known = record.estimates.iter().any(|estimate| estimate.visits > 1)
@@ -137,13 +138,8 @@ fn control(record: &Record) -> Option<Reason> {
     let median = ioscape_stats::median(rates.iter().copied()).unwrap_or(f64::NAN);
     let (low, high) = (rates[0] / median, rates[rates.len() - 1] / median);
     let moved = (1.0 - low).max(high - 1.0);
-    let verb = if moved <= CONTROL[0] { "held still, at" } else { "moved between" };
-    let text = format!(
-        "the control measurement {verb} {:.0} to {:.0} % of its median in {} repeats",
-        low * 100.0,
-        high * 100.0,
-        rates.len()
-    );
+    let text =
+        format!("control measurement at {:.0}–{:.0} % of its median", low * 100.0, high * 100.0);
     Some(graded(moved, CONTROL, text))
 }
 
@@ -155,7 +151,7 @@ fn unsure(record: &Record) -> Option<Reason> {
     let count = record.estimates.iter().filter(|e| e.warnings.iter().any(is_unsure)).count();
     let total = record.estimates.len();
     let share = count as f64 / total as f64;
-    let text = format!("{count} of {total} workloads were not steady or not precise");
+    let text = format!("{count} of {total} workloads unsteady or imprecise");
     (total > 0).then(|| graded(share, UNSURE, text))
 }
 
@@ -167,7 +163,7 @@ fn sheet(record: &Record) -> Option<Reason> {
     let mut widths: Vec<f64> = record.map.as_ref()?.datasheet.iter().map(width).collect();
     widths.sort_by(f64::total_cmp);
     let typical = *widths.get(widths.len() / 2)?;
-    let text = format!("the data sheet is known to within ±{}", show_percent(typical));
+    let text = format!("data sheet known to ±{}", show_percent(typical));
     Some(graded(typical, SHEET, text))
 }
 

@@ -18,15 +18,20 @@ pub(super) fn conclusion(page: &mut Page, record: &Record, (said, file): (&Concl
     datasheet::datasheet(page, record);
     let trust = &said.trust;
     let grade =
-        format!("{:?} (A to D): {}; {}.", trust.grade, trust.reasons.join("; "), trust.meaning);
-    for (label, text) in [("Fast", &said.fast), ("Limit", &said.limit), ("Trust", &grade)] {
+        format!("{:?} of A–D: {}; {}", trust.grade, trust.reasons.join("; "), trust.meaning);
+    let answers = [
+        ("Reads", &said.reads),
+        ("Writes", &said.writes),
+        ("Limit", &said.limit),
+        ("Trust", &grade),
+    ];
+    for (label, text) in answers {
         labelled(page, label, text);
     }
-    let command = format!("`ioscape compare {} OTHER.jsonl`", next::shell_word(file));
-    labelled(page, "A or B?", &format!("{command} says which is faster for a database (oltp)."));
+    labelled(page, "A or B?", &format!("ioscape compare {} OTHER.jsonl", next::shell_word(file)));
     for (index, advice) in said.advice.iter().enumerate() {
         let label = if index == 0 { "To do" } else { "" };
-        labelled(page, label, &format!("{}: {}.", advice.kind.title(), advice.text));
+        labelled(page, label, &format!("{}: {}", advice.kind.title(), advice.text));
     }
 }
 

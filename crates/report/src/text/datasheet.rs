@@ -19,5 +19,7 @@ pub(super) fn datasheet(page: &mut Page, record: &Record) {
         table.add_row(cells.map(|cell| clean(&cell)));
     }
     add_table(page, &table);
-    page.wrapped("  ", &datasheet::notes(record).join(" "), Style::Dim);
+    if let Some(note) = datasheet::notes(record).first() {
+        page.wrapped("  ", note, Style::Dim);
+    }
 }

@@ -92,7 +92,8 @@ pub(crate) fn conclusion() -> Conclusion {
     let advice = |kind, text: &str| Advice { kind, text: text.into(), figures: BTreeMap::new() };
     Conclusion {
         storage: "Behaves like flash (SSD): a random 4 KiB read takes 85.8 µs (11.7k IOPS).".into(),
-        fast: "Reads: up to 244 MiB (95 %: 238 MiB to 251 MiB).".into(),
+        reads: "up to 244 MiB (±2.7 %)".into(),
+        writes: "up to 61 MiB (±2.7 %)".into(),
         limit: "Memory up to 244 MiB, the disk beyond.".into(),
         trust: Trust {
             grade: Grade::C,
