@@ -290,7 +290,7 @@ fn summary_json(path: &Path, report: Option<&Path>, record: &Record) -> anyhow::
         "elapsed_s": record.end.as_ref().map(|end| end.elapsed_s),
         "reason": record.end.as_ref().map(|end| end.reason),
     });
-    Ok(serde_json::to_string_pretty(&value)?)
+    output::json(&value)
 }
 
 /// Has the map visit the workloads of `-w`.
@@ -311,7 +311,7 @@ fn visit_asked(args: &RunArgs, exploration: &mut Exploration) -> anyhow::Result<
 fn print_plan(args: &RunArgs, header: &Header, rows: &[ForecastRow]) -> anyhow::Result<Exit> {
     if args.common.json {
         let value = serde_json::json!({ "target": header.target.path, "ranges": header.ranges, "plans": rows });
-        answer(&value.to_string())?;
+        answer(&output::json(&value)?)?;
         return Ok(Exit::Fine);
     }
     let mut lines = vec![format!(
