@@ -5,7 +5,7 @@
 
 mod bounds;
 mod caches;
-mod family;
+pub(crate) mod family;
 mod levels;
 mod policy;
 mod shapes;
@@ -101,7 +101,7 @@ impl<'a> Evidence<'a> {
 
     /// The border that reads run into when the page cache is full: of those on the read curve that
     /// are not the processor's cache the one that was counted, else the one with the largest step.
-    fn read_border(&self) -> Option<&'a Border> {
+    pub(crate) fn read_border(&self) -> Option<&'a Border> {
         let reads = self.borders.iter().filter(|border| border.curve != Curve::Write);
         let counted = |border: &Border| border.found_by == FoundBy::Counters;
         reads
@@ -111,7 +111,7 @@ impl<'a> Evidence<'a> {
 
     /// Those that writes run into, smallest first. The paper's plan sees one curve of reads and
     /// writes mixed, which says nothing about writes alone.
-    fn write_borders(&self) -> Vec<&'a Border> {
+    pub(crate) fn write_borders(&self) -> Vec<&'a Border> {
         let writes = self.borders.iter().filter(|border| {
             border.curve == Curve::Write
                 || (border.curve == Curve::Mixed && border.found_by != FoundBy::Slope)

@@ -3,6 +3,7 @@
 pub mod application;
 pub mod border;
 pub mod compare;
+pub mod conclusion;
 pub mod datasheet;
 pub mod doctor;
 pub mod estimate;

@@ -39,7 +39,7 @@ pub(crate) fn predict(args: &PredictArgs, path: &Path) -> anyhow::Result<Exit> {
         said => said.map_err(|error| usage(format!("{}: {error}", path.display())))?,
     };
     let document = said.document(&path.display().to_string());
-    let json = serde_json::to_string_pretty(&document)?;
+    let json = crate::output::json(&document)?;
     if let Some(out) = &args.out {
         out_file::write(out, format!("{json}\n").as_bytes(), Existing::Kept, "--out")?;
     }

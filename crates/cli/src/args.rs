@@ -14,19 +14,19 @@ pub(crate) struct Common {
     /// Print one JSON document on stdout and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
-    /// No progress and no summary; `measure` still answers
+    /// Show no progress and no summary (`measure` still answers)
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Where all chance comes from; recorded [default: drawn]
+    /// Random seed, saved in the record [default: drawn]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Bound this process's memory, page cache included, by a control group of its own
+    /// Limit memory, page cache included, by a control group of its own
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory_limit: Option<u64>,
-    /// Bound the machine's dirty data (`vm.dirty_bytes`) for the time of the run (root; machine-wide; restored afterwards)
+    /// Limit dirty data (`vm.dirty_bytes`) of the whole machine during the run; needs root, restored afterwards
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) dirty_limit: Option<u64>,
-    /// Keep each process on a processor of its own, spread over memory nodes and cores [default: the kernel decides]
+    /// Pin each process to a CPU of its own, spread over NUMA nodes and cores [default: the kernel decides]
     #[arg(long)]
     pub(crate) pin: bool,
 }
@@ -34,10 +34,10 @@ pub(crate) struct Common {
 /// What may be done to a block device.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DeviceArgs {
-    /// Only read the block device TARGET, which is what happens anyway unless --destroy is given
+    /// Only read the block device TARGET; that is what happens anyway without --destroy
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// Overwrite the block device TARGET: its path once more. One that is in use, or carries anything that is recognised, is refused all the same
+    /// Allow overwriting the block device TARGET; repeat its path to confirm. A device in use, or with data on it that is recognised, is still refused
     #[arg(long, value_name = "DEVICE", conflicts_with = "read_only")]
     pub(crate) destroy: Option<PathBuf>,
 }
@@ -62,53 +62,53 @@ pub(crate) struct RunArgs {
     /// How long the run may take, everything included [default: 10m]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     pub(crate) budget: Option<f64>,
-    /// How the points are chosen
+    /// How the workloads to measure are chosen
     #[arg(long, value_enum, default_value_t = MethodArg::Blend)]
     pub(crate) method: MethodArg,
-    /// Only the data sheet: what a device does with 4 KiB and 1 MiB requests, in a minute
+    /// Only the data sheet, in a minute: IOPS, MB/s and latency of 4 KiB and 1 MiB requests
     #[arg(long, conflicts_with_all = ["access", "precision", "workload", "range", "unique_max"])]
     pub(crate) quick: bool,
-    /// One layer only: through the page cache, or past it [default: both]
+    /// Use only the page cache (buffered) or only O_DIRECT (direct) [default: both]
     #[arg(long, value_enum)]
     pub(crate) access: Option<AccessArg>,
-    /// What the device layer and the data sheet lie over [default: as much as is laid out in 15 % of the budget, within half of the free space and of `--max-written`]
+    /// How much data direct I/O touches [default: what can be written in 15 % of the budget, within half of the free space and of `--max-written`]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) span: Option<u64>,
-    /// The range of a parameter, in place of the usual one: `unique_bytes`, `size_mean`, `process_num` or depth (repeatable)
+    /// Range of a parameter: `unique_bytes`, `size_mean`, `process_num` or depth (repeatable)
     #[arg(long, value_name = "KEY=MIN..MAX", value_parser = parse_range)]
     pub(crate) range: Vec<(RangeKey, Range)>,
-    /// Exit with 1 if a doubt is as grave as this
+    /// Exit with 1 if a warning is this severe or worse
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub(crate) fail_on: Option<SeverityArg>,
-    /// End before the budget when predictions are this precise: half-width of the typical 90 % interval, without what another hour adds to it
+    /// Stop early once predictions are typically within ± this fraction (90 % interval)
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
-    /// Print the plan and what it would cost, and measure nothing
+    /// Print the plan, its time and the bytes it would write; measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// A workload that the map visits beside its own: key=value pairs, @FILE.toml, or a name (repeatable)
+    /// Measure this workload too: key=value pairs, @FILE.toml, or a name such as oltp (repeatable)
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    /// Most data a workload may touch
+    /// Largest working set to measure
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) unique_max: Option<u64>,
-    /// Most bytes that reach the device, what the filesystem adds included: from there on the run only reads, for the sake of the device's life [default: 16 GiB]
+    /// Write at most this much to the device, filesystem overhead included; from then on the run only reads [default: 16 GiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_written: Option<u64>,
-    /// Write for so long before the map, to see whether writes stay as fast as they are at first; at most half of the budget
+    /// Write for this long first, to see whether writes stay fast; at most half of the budget
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     pub(crate) sustain: Option<f64>,
-    /// Write all data of the map over twice before it, as a device in use has been; takes half of the budget and of --max-written at most
+    /// Overwrite all test data twice first, so that flash is in the state of a used device; takes at most half of the budget and of --max-written
     #[arg(long)]
     pub(crate) precondition: bool,
-    /// Go on with a run that was interrupted
+    /// Continue an interrupted run; the record grows, so --out can only name it again
     #[arg(long, value_name = "RECORD", conflicts_with_all = [
-        "out", "method", "access", "seed", "dry_run", "workload", "unique_max", "max_written", "precision",
+        "method", "access", "seed", "dry_run", "workload", "unique_max", "max_written", "precision",
         "sustain", "precondition", "memory_limit", "dirty_limit", "quick", "span", "range",
     ])]
     pub(crate) resume: Option<PathBuf>,
-    /// The record; by default ioscape-TIME.jsonl in the current directory, in UTC
-    #[arg(long, value_name = "RECORD")]
+    /// The record to write [default: ioscape-TIME.jsonl in the current directory, UTC]
+    #[arg(long, short, value_name = "RECORD")]
     pub(crate) out: Option<PathBuf>,
     /// The report, or `none` [default: beside the record, .html]
     #[arg(long, value_name = "FILE")]
@@ -226,28 +226,28 @@ pub(crate) struct MeasureArgs {
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Option<String>,
-    /// Half-width of the 95 % interval to reach
+    /// Half-width of the 95 % interval to reach, as a fraction of the throughput
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
-    /// Look for the highest rate of an open loop at which 99 of 100 requests are done within this time of when they were due
+    /// Find the highest request rate that keeps p99 latency below this (open loop: counted from when a request was due)
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     pub(crate) p99_below: Option<f64>,
-    /// Visits, each prepared anew
+    /// How often to measure, each time prepared anew
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: u32,
-    /// Write a record of it
-    #[arg(long, value_name = "RECORD")]
+    /// Write a record of the measurement
+    #[arg(long, short, value_name = "RECORD")]
     pub(crate) out: Option<PathBuf>,
-    /// Stamp every block that is written, and check every one that is read: a mismatch is an error that is counted
+    /// Verify data: stamp each block written, check each block read, count mismatches as errors
     #[arg(long)]
     pub(crate) verify: bool,
     /// What makes the requests
     #[arg(long, value_enum, default_value_t = EngineArg::Auto)]
     pub(crate) engine: EngineArg,
-    /// io_uring polls for completions instead of waiting for interrupts (access=direct, on devices with queues for it)
+    /// Use io_uring IOPOLL: poll for completions (needs access=direct and a device with poll queues)
     #[arg(long)]
     pub(crate) polled: bool,
-    /// A thread of the kernel fetches io_uring's requests: no system calls, but a processor for it
+    /// Use io_uring SQPOLL: a kernel thread submits requests (no system calls, costs one CPU)
     #[arg(long)]
     pub(crate) kernel_submission: bool,
     #[command(flatten)]
@@ -315,17 +315,17 @@ pub(crate) struct PredictArgs {
     /// How long the application of this model would take, as `ioscape trace model` makes it
     #[arg(long, value_name = "APP.json", conflicts_with_all = ["workload", "p99_max"])]
     pub(crate) app: Option<PathBuf>,
-    /// What if: caches of other sizes than were found, or of a multiple, as in `read_cache=512MiB,write_cache=2x`; with --app `memory=1GiB` and `device=2x`
+    /// What if caches had another size, or a multiple of the one found, as in `read_cache=512MiB,write_cache=2x`; with --app `memory=1GiB` and `device=2x`
     #[arg(long, value_name = "CACHE=SIZE", value_delimiter = ',')]
     pub(crate) set: Vec<String>,
-    /// The highest rate of requests at which 99 of 100 are done within this time of when they were due, as in 1ms
+    /// Predict the highest request rate that keeps p99 latency below this, as in 1ms
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     pub(crate) p99_max: Option<f64>,
     /// Print one JSON document on stdout and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the JSON document to a file as well
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) keys: WorkloadArgs,
@@ -339,7 +339,7 @@ pub(crate) struct ValidateArgs {
     /// Random workloads, each measured twice
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) workloads: u32,
-    /// Where all chance comes from; recorded [default: drawn]
+    /// Random seed, saved in the record [default: drawn]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Draw beside it what each benchmark of this suite's record predicts for every workload
@@ -353,7 +353,7 @@ pub(crate) struct ValidateArgs {
     pub(crate) tolerance: Option<f64>,
     /// The record of the validation; by default ioscape-validate-TIME.jsonl in the current
     /// directory, in UTC
-    #[arg(long, value_name = "RECORD")]
+    #[arg(long, short, value_name = "RECORD")]
     pub(crate) out: Option<PathBuf>,
     /// The report, or `none` [default: beside the record of the validation, .html]
     #[arg(long, value_name = "FILE")]
@@ -371,7 +371,7 @@ pub(crate) struct CompareArgs {
     /// The records of two runs or more; the first is the baseline, A, and the others are B, C, …; with --live two targets, each a directory, a block device that is only read, or sim:NAME
     #[arg(value_name = "RECORD", required = true)]
     pub(crate) records: Vec<PathBuf>,
-    /// Measure two targets in alternation instead of comparing what was recorded
+    /// Measure two targets in alternation (A, B, A, B, …) instead of comparing records
     #[arg(long)]
     pub(crate) live: bool,
     /// How long it may take, everything included [default: 10m]
@@ -392,14 +392,14 @@ pub(crate) struct CompareArgs {
     /// Exit with 1 if a system is slower than the baseline by more than this, beyond doubt
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) tolerance: Option<f64>,
-    /// Exit with 1 if a difference as small as this could not have been shown on some workload, where none was: the verdict is then `inconclusive`
+    /// Exit with 1 if some workload is `inconclusive`: no difference was shown, and one of this size could have been missed
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) require_resolution: Option<f64>,
     /// What the systems cost, in any currency: A=100,B=150, or files in place of letters
     #[arg(long, value_name = "RECORD=PRICE", value_delimiter = ',')]
     pub(crate) price: Vec<String>,
     /// Write a page with the figures, HTML
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) common: Common,
@@ -416,7 +416,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_enum, default_value_t = FormatArg::Html)]
     pub(crate) format: FormatArg,
     /// The page [default: beside the record, .html; text goes to stdout]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
 
@@ -444,7 +444,7 @@ pub(crate) struct ManArgs {
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Option<String>,
     /// Write all pages here, ioscape.1, ioscape-run.1 and so on
-    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    #[arg(long, short, value_name = "DIR", conflicts_with = "command")]
     pub(crate) out: Option<PathBuf>,
 }
 

@@ -110,7 +110,7 @@ fn show(args: &CompareArgs, page: &ComparisonPage<'_>) -> anyhow::Result<Exit> {
         say(&format!("comparison  {}", out.display()));
     }
     if args.common.json {
-        answer(&serde_json::to_string_pretty(page.document)?)?;
+        answer(&crate::output::json(page.document)?)?;
     } else if !args.common.quiet {
         let color = output::is_colourful();
         answer(&ioscape_report::comparison_text(page, WIDTH, color))?;

@@ -102,7 +102,7 @@ fn show(args: &DoctorArgs, facts: &Facts, checkup: &Checkup) -> anyhow::Result<E
         let mut document = serde_json::to_value(checkup)?;
         document["verdict"] = verdict(checkup).into();
         document["facts"] = serde_json::to_value(facts)?;
-        answer(&serde_json::to_string_pretty(&document)?)?;
+        answer(&crate::output::json(&document)?)?;
     } else {
         answer(&checkup_text(facts, checkup))?;
     }

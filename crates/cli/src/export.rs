@@ -26,7 +26,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum)]
     format: ExportFormat,
     /// A file that does not exist yet; for several job files, a directory [default: stdout]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Only this workload: key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated
     #[arg(long, short, value_name = "WORKLOAD")]

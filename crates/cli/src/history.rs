@@ -148,7 +148,7 @@ fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
         write_page(page, &document)?;
     }
     if args.json {
-        answer(&serde_json::to_string_pretty(&document)?)?;
+        answer(&crate::output::json(&document)?)?;
     } else if args.openmetrics {
         raw(history_openmetrics(&document).as_bytes())?;
     } else {
@@ -191,7 +191,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         out_file::write(path, text.as_bytes(), Existing::Kept, "--markdown")?;
     }
     if args.json {
-        answer(&serde_json::to_string_pretty(&document)?)?;
+        answer(&crate::output::json(&document)?)?;
     } else {
         answer(&history_check_text(&document, WIDTH, output::is_colourful()))?;
     }

@@ -26,7 +26,7 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The record [default: beside the first file, .jsonl]
-    #[arg(long, value_name = "RECORD")]
+    #[arg(long, short, value_name = "RECORD")]
     out: Option<PathBuf>,
 }
 

@@ -112,7 +112,7 @@ fn measure_workload(
         warnings.retain(|warning| !estimate.warnings.contains(warning));
         estimate.warnings.extend(warnings);
         answer(&if args.common.json {
-            serde_json::to_string_pretty(&estimate)?
+            crate::output::json(&estimate)?
         } else {
             ioscape_report::estimate_text(&estimate, &points)
         })?;

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
 use clap::builder::StyledStr;
+use serde::Serialize;
 
 /// Writes a line for people. It never goes to stdout, which belongs to answers. Where stderr cannot
 /// be written there is nobody left to tell.
@@ -19,6 +20,27 @@ pub(crate) fn say(line: &str) {
 /// When stdout cannot be written.
 pub(crate) fn answer(text: &str) -> anyhow::Result<()> {
     raw(format!("{}\n", escaped(text.trim_end(), colours(&io::stdout()))).as_bytes())
+}
+
+/// Version of the JSON documents that commands answer with. Fields may be added under the same
+/// version; one that goes, or means something else, makes a new one.
+const ANSWER_VERSION: u32 = 1;
+
+/// A document with its version in front.
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    format_version: u32,
+    #[serde(flatten)]
+    document: &'a T,
+}
+
+/// An answer as a JSON document that says its version.
+///
+/// # Errors
+/// When it is no object.
+pub(crate) fn json(document: &impl Serialize) -> anyhow::Result<String> {
+    let versioned = Versioned { format_version: ANSWER_VERSION, document };
+    Ok(serde_json::to_string_pretty(&versioned)?)
 }
 
 /// Writes an answer that other programs read, byte for byte.

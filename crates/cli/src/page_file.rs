@@ -4,9 +4,10 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use ioscape_analysis::conclusion::conclude;
 use ioscape_analysis::predict::Predictor;
 use ioscape_model::{Record, Workload};
-use ioscape_report::{Answers, PagePredictor, ReportPage, ValidationPage, page_mark};
+use ioscape_report::{Answers, PagePredictor, ReportPage, Summary, ValidationPage, page_mark};
 
 use crate::exit::usage;
 use crate::out_file::{self, Existing};
@@ -37,7 +38,16 @@ pub(crate) fn page(
         measured: models.measured(),
         record: &file,
     });
-    ioscape_report::html(&ReportPage { record, answers, predictor, check })
+    let conclusion = conclude(record);
+    let conclusion = conclusion.as_ref();
+    ioscape_report::html(&ReportPage { record, conclusion, answers, predictor, check })
+}
+
+/// The summary of a record in characters.
+pub(crate) fn summary(path: &Path, record: &Record, color: bool) -> String {
+    let (conclusion, file) = (conclude(record), path.to_string_lossy());
+    let summary = Summary { record, conclusion: conclusion.as_ref(), file: &file };
+    ioscape_report::text(&summary, WIDTH, color)
 }
 
 /// What stands where a page is to go.

@@ -49,7 +49,7 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
         predictions: answers(&predictor, &asked, args.p99_max),
         warnings: ioscape_report::bearing_doubts(&record),
     };
-    let json = serde_json::to_string_pretty(&document)?;
+    let json = crate::output::json(&document)?;
     if let Some(out) = &args.out {
         out_file::write(out, format!("{json}\n").as_bytes(), Existing::Kept, "--out")?;
     }

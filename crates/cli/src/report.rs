@@ -133,10 +133,9 @@ impl<'a> Subject<'a> {
     fn text(&self, color: bool) -> anyhow::Result<String> {
         match self {
             Self::One { path, record, trial } => {
-                let file = path.to_string_lossy();
-                let text = ioscape_report::text(record, &file, WIDTH, color);
+                let text = page_file::summary(path, record, color);
                 let Some(trial) = trial else { return Ok(text) };
-                let validation = validate::scored(&file, None, record, trial)?;
+                let validation = validate::scored(&path.to_string_lossy(), None, record, trial)?;
                 let page =
                     ValidationPage { record, trial, validation: &validation, single_points: &[] };
                 Ok(text + "\n" + &ioscape_report::validation_text(&page, WIDTH, color))

@@ -24,6 +24,14 @@ pub(crate) struct Resumption {
 /// Opens the record of an unfinished run, which nobody else may write from here on. What was
 /// decided then holds: target, method, seed, ranges, limits; only a longer budget may be given now.
 pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if let Some(out) = args.out.as_ref().filter(|out| real(out) != real(path)) {
+        return Err(usage(format!(
+            "--resume {} goes on in that record and cannot write {}: leave --out out",
+            path.display(),
+            out.display()
+        )));
+    }
     let (record, journal) = Journal::go_on(path)?;
     let header = &record.header;
     let shown = path.display();

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ioscape_analysis::conclusion::conclude;
 use ioscape_analysis::predict::Predictor;
 use ioscape_engine::{Clock, EngineKind, RunId};
 use ioscape_experiment::exploration::resumed_seed;
@@ -205,8 +206,7 @@ fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<E
         answer(&summary_json(&done.record, report.map(PathBuf::as_path), &record)?)?;
     } else if !args.common.quiet {
         let color = output::is_colourful();
-        let file = done.record.to_string_lossy();
-        let told = answer(&ioscape_report::text(&record, &file, page_file::WIDTH, color));
+        let told = answer(&page_file::summary(&done.record, &record, color));
         say(&format!("record  {}", done.record.display()));
         if let Some(report) = report {
             say(&format!("report  {}", report.display()));
@@ -279,6 +279,7 @@ fn write_report(args: &RunArgs, done: &Done, record: &Record) -> anyhow::Result<
 fn summary_json(path: &Path, report: Option<&Path>, record: &Record) -> anyhow::Result<String> {
     let value = serde_json::json!({
         "record": path.to_string_lossy(),
+        "conclusion": conclude(record),
         "datasheet": record.map.as_ref().map_or(&[][..], |map| &map.datasheet),
         "left_out": record.end.as_ref().map(|end| &end.left_out),
         "report": report.map(|report| report.to_string_lossy()),
@@ -289,7 +290,7 @@ fn summary_json(path: &Path, report: Option<&Path>, record: &Record) -> anyhow::
         "elapsed_s": record.end.as_ref().map(|end| end.elapsed_s),
         "reason": record.end.as_ref().map(|end| end.reason),
     });
-    Ok(serde_json::to_string_pretty(&value)?)
+    output::json(&value)
 }
 
 /// Has the map visit the workloads of `-w`.
@@ -310,7 +311,7 @@ fn visit_asked(args: &RunArgs, exploration: &mut Exploration) -> anyhow::Result<
 fn print_plan(args: &RunArgs, header: &Header, rows: &[ForecastRow]) -> anyhow::Result<Exit> {
     if args.common.json {
         let value = serde_json::json!({ "target": header.target.path, "ranges": header.ranges, "plans": rows });
-        answer(&value.to_string())?;
+        answer(&output::json(&value)?)?;
         return Ok(Exit::Fine);
     }
     let mut lines = vec![format!(

@@ -277,7 +277,7 @@ fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Re
     }
     let purpose = record.suite.suite.as_ref().map(|suite| suite.purpose).unwrap_or_default();
     if args.common.json {
-        answer(&serde_json::to_string_pretty(&document(&record, path, pairs))?)?;
+        answer(&crate::output::json(&document(&record, path, pairs))?)?;
     } else if !args.common.quiet && !record.suite.trials.is_empty() {
         let mut text =
             ioscape_report::suite_text(&record, page_file::WIDTH, output::is_colourful());

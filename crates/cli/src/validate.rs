@@ -233,7 +233,7 @@ fn finish(
         page_file::write(report, &ioscape_report::validation_html(&page), None)?;
     }
     if args.json {
-        answer(&serde_json::to_string_pretty(&validation)?)?;
+        answer(&crate::output::json(&validation)?)?;
     } else if !args.quiet {
         let color = output::is_colourful();
         let mut text = ioscape_report::validation_text(&page, page_file::WIDTH, color);

@@ -154,11 +154,9 @@ fn write(vector: &SystemVector, journal: &mut Journal, elapsed_s: f64) -> anyhow
 fn show(args: &VectorArgs, vector: &SystemVector, path: &Path) -> anyhow::Result<Exit> {
     let record = journal::open_again(path)?;
     if args.common.json {
-        answer(&serde_json::to_string_pretty(&document(&record, vector, path))?)?;
+        answer(&crate::output::json(&document(&record, vector, path))?)?;
     } else if !args.common.quiet {
-        let file = path.to_string_lossy();
-        let color = output::is_colourful();
-        answer(&ioscape_report::text(&record, &file, page_file::WIDTH, color))?;
+        answer(&page_file::summary(path, &record, output::is_colourful()))?;
     }
     if !args.common.quiet {
         say(&format!("record  {}", path.display()));

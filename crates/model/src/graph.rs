@@ -48,6 +48,19 @@ impl Axis {
         }
     }
 
+    /// In words, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::UniqueBytes => "data touched",
+            Self::SizeMean => "request size",
+            Self::ReadFrac => "reads",
+            Self::SeqFrac => "sequential",
+            Self::ProcessNum => "processes",
+            Self::Depth => "queue depth",
+            Self::FsyncEvery => "fdatasyncs per write",
+        }
+    }
+
     /// The parameter's value.
     pub fn value(self, work: &Workload) -> f64 {
         match self {

@@ -14,6 +14,7 @@
 //! | layer | the part of a map that passes the page cache, or the part that goes around it |
 //! | span | the data that the device layer lies over |
 //! | data sheet | nine workloads whose figures are asked for first |
+//! | conclusion | what a report leads with: what the storage is, how far to trust it, what to do |
 //! | absorbed, durable | throughput before and after the data is on stable storage |
 //! | response time, latency | per request in a closed loop; from the intended start in an open one |
 //!
@@ -23,6 +24,7 @@ pub mod answer;
 pub mod app;
 mod bounds;
 pub mod checkup;
+mod conclusion;
 pub mod datasheet;
 pub mod element;
 mod end;
@@ -52,6 +54,7 @@ pub use answer::{
     Verdict, Worth,
 };
 pub use app::App;
+pub use conclusion::{Advice, AdviceKind, Conclusion, Grade, Trust};
 pub use datasheet::{SheetFigures, SheetLine, SheetTimes};
 pub use element::{Element, ElementName, Terms};
 pub use end::{Dropped, End, EndReason, Forecast, LeftOut, Part, Want};

@@ -97,6 +97,12 @@ pub fn show_rate(bytes_per_s: f64) -> String {
     show_scaled(bytes_per_s, 1000.0, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
 }
 
+/// Requests per second as the field writes them: `217`, `11.7k`, `1.20M`.
+pub fn show_iops(per_s: f64) -> String {
+    let shown = show_scaled(per_s, 1000.0, &["", "k", "M", "G"]);
+    shown.replacen(' ', "", 1)
+}
+
 /// A time with three significant digits: `92.1 µs`, `3.20 s`, and from two minutes on `14 min`.
 pub fn show_seconds(seconds: f64) -> String {
     if seconds >= 7200.0 {

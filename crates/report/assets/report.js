@@ -154,7 +154,8 @@ function unpacked(id) {
       Plot.rect(regions.filter((_, i) => i % 2 === 0), { x1: "from", x2: "to", fill: "var(--region)" }),
       Plot.rect(of("good"), { x1: "from", x2: "to", fill: "var(--good)" }),
       Plot.rect(of("doubt"), { x1: "from", x2: "to", fill: "var(--doubt)" }),
-      Plot.text(named, { x: "mid", text: "name", frameAnchor: "bottom", dy: -7, fill: "var(--soft)", fontSize: 12, fontStyle: "italic" }),
+      // On top of the frame, where curves do not run.
+      Plot.text(named, { x: "mid", text: "name", frameAnchor: "top", dy: -8, fill: "currentColor", fontSize: 13, fontWeight: 700 }),
     ];
   }
 
@@ -162,15 +163,17 @@ function unpacked(id) {
     const upright = (kind) => chart.rules.filter((r) => r.kind === kind && r.at >= domain[0] && r.at <= domain[1]);
     const names = stagger(upright("capacity"), chart, domain, width);
     const level = chart.rules.filter((r) => r.kind === "level");
+    // Names of regions take the row next to the frame.
+    const above = chart.bands.some((b) => b.kind === "region" && b.name) ? 1 : 0;
     return {
-      rows: names.reduce((most, n) => Math.max(most, n.row + 1), 0),
+      rows: above + names.reduce((most, n) => Math.max(most, n.row + 1), 0),
       marks: [
         Plot.ruleX(upright("onset"), { x: "at", stroke: (r) => colour(r.ink), strokeDasharray: "1.5 3.5", strokeWidth: 1.5 }),
         Plot.ruleX(upright("capacity"), { x: "at", stroke: (r) => colour(r.ink), strokeWidth: 1.5 }),
         Plot.ruleX(upright("focal"), { x: "at", stroke: "var(--soft)", strokeDasharray: "1.5 3" }),
         Plot.ruleY(level, { y: "at", stroke: (r) => colour(r.ink), strokeDasharray: "1.5 3" }),
         ...names.map((n) => Plot.text([n], {
-          x: "at", text: "name", frameAnchor: "top", dy: -17 - 14 * n.row, dx: n.left ? 2 : -2,
+          x: "at", text: "name", frameAnchor: "top", dy: -10 - 15 * (n.row + above), dx: n.left ? 2 : -2,
           textAnchor: n.left ? "end" : "start", fill: colour(n.ink), fontSize: 12, fontWeight: 700,
         })),
       ],

@@ -10,6 +10,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let record = ioscape_model::Record::read(BufReader::new(File::open(&path)?))?;
     let page = ioscape_report::ReportPage::of(&record);
     stdout().write_all(ioscape_report::html(&page).as_bytes())?;
-    stderr().write_all(ioscape_report::text(&record, &path, 80, false).as_bytes())?;
+    let summary = ioscape_report::Summary { record: &record, conclusion: None, file: &path };
+    stderr().write_all(ioscape_report::text(&summary, 80, false).as_bytes())?;
     Ok(())
 }

@@ -389,7 +389,7 @@ pub(crate) fn throughput_axis(scale: Scale) -> Axis {
 
 /// The axis of the landscape.
 pub(crate) fn unique_bytes_axis() -> Axis {
-    Axis::new("unique_bytes", Scale::Log2, Unit::Bytes)
+    Axis::new("data touched (working set)", Scale::Log2, Unit::Bytes)
 }
 
 /// `8 MiB to 190 MiB`.

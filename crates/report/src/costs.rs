@@ -64,7 +64,7 @@ fn chart(record: &Record, region: &Region, index: usize, answers: Answers<'_>) -
         id: format!("costs-{}", index + 1),
         title: region.name.clone(),
         caption: caption(&series, region),
-        x: Axis::new("size_mean", Scale::Log2, Unit::Bytes),
+        x: Axis::new("request size", Scale::Log2, Unit::Bytes),
         y: Axis::new("time per request", Scale::Log10, Unit::Seconds),
         series,
         bands: vec![],

@@ -2,8 +2,10 @@
 //! measured, and the depth beside them.
 
 use ioscape_model::graph::Axis;
-use ioscape_model::units::{show_rate, show_seconds, three_digits};
-use ioscape_model::{Access, Estimate, Figure, Interval, Point, Record, SheetFigures, SheetLine};
+use ioscape_model::units::{show_iops, show_rate, show_seconds};
+use ioscape_model::{
+    Access, Estimate, Figure, Interval, Point, Record, SheetFigures, SheetLine, Workload,
+};
 
 use crate::figures;
 
@@ -14,11 +16,16 @@ const DEPTHS_MIN: usize = 3;
 
 /// A line as it is shown.
 pub(crate) struct SheetRow {
+    /// `read_4k_32`, which `measure -w` takes.
     pub(crate) name: String,
-    /// What `measure -w` takes.
+    /// `rand read 4 KiB, QD 32`.
+    pub(crate) words: String,
+    /// All its keys.
     pub(crate) literal: String,
-    /// `12300 (12100–12600)`.
+    /// `187k`.
     pub(crate) ops: String,
+    /// `±4.1 %`, the half-width of its 95 % interval.
+    pub(crate) spread: String,
     /// `481 MB/s`.
     pub(crate) rate: String,
     pub(crate) mean: String,
@@ -39,14 +46,32 @@ fn row(line: &SheetFigures) -> SheetRow {
     let time = |figure: &Figure| show_seconds(figure.value);
     SheetRow {
         name: line.name.clone(),
+        words: words(&line.workload),
         literal: line.workload.literal(),
-        ops: figures::per_second(&interval(&line.ops_per_s)).replacen(" /s", "", 1),
+        ops: show_iops(line.ops_per_s.value),
+        spread: format!("±{}", figures::percent(interval(&line.ops_per_s).relative_half_width())),
         rate: show_rate(line.throughput_bytes_per_s.value),
         mean: time(&times.mean),
         p50: time(&times.p50),
         p99: time(&times.p99),
         p999: time(&times.p999),
         visits: line.visits,
+    }
+}
+
+/// `rand read 4 KiB, QD 32`: QD is the queue depth, the requests in flight.
+fn words(work: &Workload) -> String {
+    let size = figures::size(work.size_mean as f64);
+    let order = if work.seq_frac >= 1.0 { "seq" } else { "rand" };
+    match work.read_frac {
+        _ if work.access == Access::Buffered => format!("cached read {size}"),
+        _ if work.fsync_every > 0 => format!("commit {size} (fdatasync)"),
+        reads if reads >= 1.0 => format!("{order} read {size}, QD {}", work.depth),
+        reads if reads <= 0.0 => format!("{order} write {size}, QD {}", work.depth),
+        reads => {
+            let (reads, writes) = (100.0 * reads, 100.0 * (1.0 - reads));
+            format!("mix {reads:.0}/{writes:.0} {size}, QD {}", work.depth)
+        }
     }
 }
 
@@ -62,17 +87,17 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let direct = map.datasheet.iter().find(|line| line.workload.access == Access::Direct);
     let span = direct.map(|line| {
         let span = figures::size(line.workload.unique_bytes as f64);
-        format!("Past the page cache, over {span}; cached lines from memory.")
+        format!("Direct I/O over {span} (cached: from memory). QD: requests in flight. ±: 95 %.")
     });
     let visits = || map.datasheet.iter().map(|line| line.visits);
     let is_once = visits().any(|visits| visits < 2);
     let is_repeated = visits().any(|visits| visits > 1);
     let rest_on = match (is_once, is_repeated) {
-        (false, _) => " from the spread between visits.",
-        (true, true) => "; lines visited once are taken to repeat as well as the others.",
-        (true, false) => "; no line was visited twice: they assume that visits differ by 4 %.",
+        (false, _) => ", from the spread between measurements.",
+        (true, true) => "; lines measured once are taken to repeat as well as the others.",
+        (true, false) => "; no line was measured twice: a spread of 4 % is assumed.",
     };
-    let intervals = format!("In brackets: 95 % intervals{rest_on}");
+    let intervals = format!("Intervals: 95 %{rest_on}");
     let depth = best_depth(record).map(|estimate| {
         let work = &estimate.workload;
         format!(
@@ -105,11 +130,11 @@ pub fn datasheet_line(lines: &[SheetLine], point: &Point) -> Option<String> {
     let line = lines.iter().find(|line| line.workload == point.workload)?;
     let times = &point.response_time_s;
     Some(format!(
-        "{:14} {:>8} per second {:>12}   mean {}, p99 {}, p99.9 {}",
-        line.name,
-        three_digits(point.ops_per_s),
+        "{:25} {:>6} IOPS {:>12}   p50 {}, p99 {}, p99.9 {}",
+        words(&line.workload),
+        show_iops(point.ops_per_s),
         show_rate(point.throughput()),
-        show_seconds(times.mean),
+        show_seconds(times.p50),
         show_seconds(times.p99),
         show_seconds(times.p999)
     ))

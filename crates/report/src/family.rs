@@ -2,7 +2,7 @@
 //! vector (Chen and Patterson 1994, section 6), and what each parameter brings.
 
 use ioscape_model::graph::{Axis as Parameter, GOOD_FRACTION, Good};
-use ioscape_model::units::{show_rate, show_seconds};
+use ioscape_model::units::{show_iops, show_rate, show_seconds};
 use ioscape_model::{Estimate, Range, Ranges, Region, Workload};
 
 use crate::answers::Answers;
@@ -50,7 +50,13 @@ fn axis(parameter: Parameter) -> Axis {
         }
         Parameter::ProcessNum | Parameter::Depth => (Scale::Log2, Unit::Count),
     };
-    Axis::new(parameter.name(), scale, unit)
+    let label = match parameter {
+        Parameter::ReadFrac => "share of reads (0: writes only)",
+        Parameter::SeqFrac => "share of sequential requests",
+        Parameter::Depth => "queue depth (requests in flight)",
+        _ => parameter.words(),
+    };
+    Axis::new(label, scale, unit)
 }
 
 /// From end to end, [`OCTAVE_STEPS`] to each doubling.
@@ -139,7 +145,7 @@ impl<'a> Family<'a> {
         let focal = self.focal();
         let mut rows = Vec::new();
         if let Some(focal) = focal {
-            rows.push(step_row("the focal vector", focal, None));
+            rows.push(step_row("the middle of the region", focal, None));
         }
         for graph in &self.graphs {
             let ends = [graph.estimates.first(), graph.estimates.last()];
@@ -151,7 +157,7 @@ impl<'a> Family<'a> {
             }
         }
         let head =
-            ["", "throughput", "against focal", "requests", "mean response", "p99", "cached"];
+            ["", "throughput", "against the middle", "requests", "mean response", "p99", "cached"];
         Table { head: head.map(str::to_owned).to_vec(), rows }
     }
 }
@@ -291,7 +297,7 @@ impl Graph<'_> {
             }
         };
         Some(Spark {
-            key: self.parameter.name(),
+            key: self.parameter.words(),
             from: self.estimates.first().map(show)?,
             bars: means.iter().map(|mean| bar(*mean / highest)).collect(),
             to: self.estimates.last().map(show)?,
@@ -317,7 +323,7 @@ impl Graph<'_> {
         };
         Chart {
             id: String::new(),
-            title: format!("over {}", self.parameter.name()),
+            title: format!("over {}", self.parameter.words()),
             caption: self.caption(),
             x: axis(self.parameter),
             y: throughput_axis(Scale::Linear),
@@ -333,13 +339,15 @@ impl Graph<'_> {
     }
 
     fn mark(&self, estimate: &Estimate, answers: Answers<'_>) -> Mark {
+        let ops = Some(format!("{} IOPS", show_iops(estimate.ops_per_s.mean)));
+        let p99 = Some(format!("p99 {}", show_seconds(estimate.response_time_s.p99)));
         let cached = estimate.hit_fraction.map(|hit| format!("{} cached", figures::percent(hit)));
         let model = answers.throughput(&estimate.workload);
         let model = model.map(|interval| format!("model {}", figures::rate(&interval)));
         Mark {
             x: self.parameter.value(&estimate.workload),
             y: estimate.throughput_bytes_per_s,
-            note: [cached, model].into_iter().flatten().collect::<Vec<_>>().join(", "),
+            note: [ops, p99, cached, model].into_iter().flatten().collect::<Vec<_>>().join(", "),
         }
     }
 

@@ -8,7 +8,7 @@ use askama::Template;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use ioscape_model::{Finding, Record, Severity, word};
+use ioscape_model::{Conclusion, Finding, Record, Severity};
 
 use crate::answers::Answers;
 use crate::chart::{Chart, Table};
@@ -19,6 +19,7 @@ use crate::doubts::{self, Doubt};
 use crate::facts::{self, Fact};
 use crate::family::Family;
 use crate::figures;
+use crate::glossary;
 use crate::html::predictor::PredictorSection;
 use crate::html::reproduce::{ReproduceRow, jobs, reproduce};
 use crate::landscape;
@@ -42,6 +43,8 @@ pub use predictor::PagePredictor;
 pub struct ReportPage<'a> {
     /// The record.
     pub record: &'a Record,
+    /// What to conclude from it, where it holds a map.
+    pub conclusion: Option<&'a Conclusion>,
     /// What its models say of workloads.
     pub answers: Answers<'a>,
     /// The same models, for the page to ask.
@@ -53,7 +56,7 @@ pub struct ReportPage<'a> {
 impl<'a> ReportPage<'a> {
     /// The page of a record alone, without models.
     pub fn of(record: &'a Record) -> Self {
-        Self { record, answers: Answers::default(), predictor: None, check: None }
+        Self { record, conclusion: None, answers: Answers::default(), predictor: None, check: None }
     }
 }
 
@@ -72,7 +75,8 @@ pub fn html(page: &ReportPage<'_>) -> String {
         plot_licenses: PLOT_LICENSES,
         path: &record.header.target.path,
         storage: facts::storage(&record.header),
-        method: word(record.header.method),
+        conclusion: page.conclusion,
+        glossary: glossary::WORDS,
         facts: facts::first_facts(&record.header),
         gaps: doubts::gaps(record, &samples),
         findings: sayings::overall(record),
@@ -124,7 +128,8 @@ struct Page<'a> {
     jobs: String,
     path: &'a str,
     storage: String,
-    method: String,
+    conclusion: Option<&'a Conclusion>,
+    glossary: &'static [glossary::Word],
     facts: Vec<Fact>,
     gaps: Vec<String>,
     landscape: Figure,
@@ -160,6 +165,11 @@ impl Page<'_> {
     /// Whether any region has findings of its own.
     fn has_regional_findings(&self) -> bool {
         self.regions.iter().any(|region| !region.findings.is_empty())
+    }
+
+    /// The grade's letter.
+    fn grade(&self) -> String {
+        self.conclusion.map_or_else(String::new, |said| format!("{:?}", said.trust.grade))
     }
 
     /// The gravest doubts, for the head of the page.
@@ -216,12 +226,15 @@ fn region_sections(
 fn focal_words(region: &ioscape_model::Region) -> String {
     let work = &region.focal;
     let mut text = format!(
-        "unique_bytes = {}, size_mean = {}, read_frac = {}, seq_frac = {}, process_num = {}",
+        "{} of data, requests of {}, {} reads, {} sequential, {}",
         figures::size(work.unique_bytes as f64),
         figures::size(work.size_mean as f64),
-        work.read_frac,
-        work.seq_frac,
-        work.process_num,
+        figures::percent(work.read_frac),
+        figures::percent(work.seq_frac),
+        match work.process_num {
+            1 => "1 process".to_owned(),
+            n => format!("{n} processes"),
+        },
     );
     // Keys beyond the five follow the fifth comma of the literal.
     for extra in work.literal().split(',').skip(5) {

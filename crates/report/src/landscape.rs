@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ioscape_model::units::{MIB, show_bytes, three_digits};
+use ioscape_model::units::{MIB, show_bytes, show_iops, show_seconds, three_digits};
 use ioscape_model::{Border, Curve, Estimate, Interval, Record, Region, Workload, word};
 
 use crate::answers::Answers;
@@ -64,17 +64,19 @@ fn fullest<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Vec<UniqueCurve
     let Some(fullest) = groups.values().rev().max_by_key(|group| values(group)) else {
         return Vec::new();
     };
-    // Of two equally full curves the one that is more like the fullest of all can be held
-    // against it.
+    // Reads, writes and both should be one kind of workload, so that an eye may go from one curve to
+    // the next: what is like the fullest of all comes before what is fuller.
     let likeness = |group: &[&Estimate]| {
         let (work, other) = (&group[0].workload, &fullest[0].workload);
         usize::from(work.size_mean == other.size_mean)
             + usize::from(work.process_num == other.process_num)
+            + usize::from(work.seq_frac == other.seq_frac)
     };
     let of_kind = |ink: Ink| groups.values().filter(move |g| ink_of(&g[0].workload) == ink).rev();
     let best = |ink: Ink| {
-        let best = of_kind(ink).max_by_key(|group| (values(group), likeness(group)))?;
-        (values(best) >= CURVE_VALUES_MIN).then(|| UniqueCurve { ink, estimates: best.clone() })
+        let curves = of_kind(ink).filter(|group| values(group) >= CURVE_VALUES_MIN);
+        let best = curves.max_by_key(|group| (likeness(group), values(group)))?;
+        Some(UniqueCurve { ink, estimates: best.clone() })
     };
     [Ink::Read, Ink::Write, Ink::Mixed].into_iter().filter_map(best).collect()
 }
@@ -90,6 +92,17 @@ impl UniqueCurve<'_> {
             Ink::Read => "reads only".to_owned(),
             Ink::Write => "writes only".to_owned(),
             _ => format!("{} reads", figures::percent(self.estimates[0].workload.read_frac)),
+        }
+    }
+
+    /// The name, with its order of requests where that is not as in the first of `curves`.
+    fn name_among(&self, curves: &[UniqueCurve<'_>]) -> String {
+        let order = |curve: &UniqueCurve<'_>| curve.estimates[0].workload.seq_frac;
+        match curves.first() {
+            Some(first) if order(first) != order(self) => {
+                format!("{}, {} sequential", self.name(), figures::percent(order(self)))
+            }
+            _ => self.name(),
         }
     }
 
@@ -113,7 +126,7 @@ impl UniqueCurve<'_> {
 pub(crate) fn chart(record: &Record, samples: &Samples<'_>, answers: Answers<'_>) -> Chart {
     let curves = curves_of(samples, record);
     let series = curves.iter().map(|curve| Series {
-        name: curve.name(),
+        name: curve.name_among(&curves),
         ink: curve.ink,
         drawn: Drawn::Ribbon,
         marks: curve.estimates.iter().map(|estimate| mark(estimate)).collect(),
@@ -159,11 +172,14 @@ fn put_together(curve: &UniqueCurve<'_>, answers: Answers<'_>) -> Option<Series>
 }
 
 fn mark(estimate: &Estimate) -> Mark {
-    let visits = figures::count(estimate.visits as usize, "visit");
-    let note = match estimate.hit_fraction {
-        Some(hit) => format!("{} cached, {visits}", figures::percent(hit)),
-        None => visits,
-    };
+    let cached = estimate.hit_fraction.map(|hit| format!("{} cached", figures::percent(hit)));
+    let parts = [
+        Some(format!("{} IOPS", show_iops(estimate.ops_per_s.mean))),
+        Some(format!("p99 {}", show_seconds(estimate.response_time_s.p99))),
+        cached,
+        Some(figures::count(estimate.visits as usize, "measurement")),
+    ];
+    let note = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     Mark { x: estimate.workload.unique_bytes as f64, y: estimate.throughput_bytes_per_s, note }
 }
 
@@ -181,19 +197,19 @@ fn caption(record: &Record, samples: &Samples<'_>, curves: &[UniqueCurve<'_>]) -
     let borders = if record.borders.is_empty() {
         "No border was found in this range."
     } else {
-        "Dotted lines: throughput starts to fall; solid lines: the size of the cache behind it, \
-         with its interval."
+        "Dotted line: throughput begins to fall. Solid line: the size of the cache, with its 95 % \
+         interval."
     };
     let bars = samples.interval_words();
-    format!("{held} {borders} Bands along the curves: {bars}. Both axes are logarithmic.")
+    format!("{held} {borders} Band along a curve: {bars}. Both axes are logarithmic.")
 }
 
-/// `read border: throughput starts to fall at 227 MiB, the cache behind it holds 244 MiB (238–251)`,
+/// `read border: throughput begins to fall at 227 MiB, the cache holds 244 MiB (238–251)`,
 /// and how that is known.
 pub(crate) fn border_words(border: &Border) -> String {
     format!(
-        "{}: throughput starts to fall at {}, the cache behind it holds {} (found by {}, time per \
-         request grows {}-fold)",
+        "{}: throughput begins to fall at {}, the cache holds {} (found by {}; far beyond, a \
+         request takes {} times as long)",
         border_name(border),
         show_bytes(border.unique_bytes.onset),
         figures::bytes(&capacity(border)),

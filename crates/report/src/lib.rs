@@ -18,6 +18,7 @@ pub mod export;
 mod facts;
 mod family;
 mod figures;
+mod glossary;
 mod history;
 mod html;
 mod landscape;
@@ -43,7 +44,7 @@ pub use html::{PagePredictor, ReportPage, html};
 pub use mark::page_mark;
 pub use suite::{page::suite_html, show as suite_figure};
 pub use text::{
-    Ground, WhatIf, application_text, checkup_text, comparison_text, estimate_text,
+    Ground, Summary, WhatIf, application_text, checkup_text, comparison_text, estimate_text,
     history_check_text, history_text, predictions_text, suite_text, text, validation_text,
 };
 pub use validation::{ValidationPage, page::validation_html};

@@ -1,7 +1,8 @@
 //! The table of regions, the same on the page and in the terminal.
 
-use ioscape_model::Record;
 use ioscape_model::graph::Axis as Parameter;
+use ioscape_model::units::{show_iops, show_seconds};
+use ioscape_model::{Estimate, Record};
 
 use crate::chart::{Ink, stretch};
 use crate::family::{Family, Graph};
@@ -17,15 +18,45 @@ pub(crate) struct RegionRow {
     /// Share of requested pages found in memory, reads only.
     pub(crate) cached: String,
     /// Reads only.
-    pub(crate) read: String,
+    pub(crate) read: Pace,
     /// Writes only.
-    pub(crate) write: String,
+    pub(crate) write: Pace,
     /// At the focal vector.
-    pub(crate) focal: String,
+    pub(crate) focal: Pace,
     /// Request sizes that reach three quarters of the best.
     pub(crate) good_sizes: String,
     /// Processes that do.
     pub(crate) good_processes: String,
+}
+
+impl RegionRow {
+    /// Reads only, writes only, and the focal vector.
+    pub(crate) fn paces(&self) -> [&Pace; 3] {
+        [&self.read, &self.write, &self.focal]
+    }
+}
+
+/// How fast one workload runs; empty but for the rate where it was not measured.
+pub(crate) struct Pace {
+    /// `4.8 GB/s (4.5–5.2)`.
+    pub(crate) rate: String,
+    /// `293k IOPS`.
+    pub(crate) ops: String,
+    /// `p99 5.12 µs`.
+    pub(crate) p99: String,
+}
+
+impl Pace {
+    fn new(estimate: Option<&Estimate>) -> Self {
+        let Some(estimate) = estimate else {
+            return Self { rate: UNKNOWN.to_owned(), ops: String::new(), p99: String::new() };
+        };
+        Self {
+            rate: figures::rate(&estimate.throughput_bytes_per_s),
+            ops: format!("{} IOPS", show_iops(estimate.ops_per_s.mean)),
+            p99: format!("p99 {}", show_seconds(estimate.response_time_s.p99)),
+        }
+    }
 }
 
 /// The table of regions.
@@ -37,9 +68,6 @@ fn region_row(family: &Family<'_>, samples: &Samples<'_>) -> RegionRow {
     let extent = family.region.unique_bytes;
     let read = end_of(family, samples, Ink::Read);
     let write = end_of(family, samples, Ink::Write);
-    let rate = |estimate: Option<&ioscape_model::Estimate>| {
-        estimate.map_or_else(|| UNKNOWN.to_owned(), |e| figures::rate(&e.throughput_bytes_per_s))
-    };
     let good = |parameter| {
         let words = family.graph(parameter).and_then(Graph::good_words);
         words.unwrap_or_else(|| UNKNOWN.to_owned())
@@ -50,9 +78,9 @@ fn region_row(family: &Family<'_>, samples: &Samples<'_>) -> RegionRow {
         name: family.region.name.clone(),
         extent: stretch(extent.from, extent.to),
         cached: figures::percent_or_unknown(cached),
-        read: rate(read),
-        write: rate(write),
-        focal: rate(focal),
+        read: Pace::new(read),
+        write: Pace::new(write),
+        focal: Pace::new(focal),
         good_sizes: good(Parameter::SizeMean),
         good_processes: good(Parameter::ProcessNum),
     }

@@ -1,9 +1,11 @@
-//! The summary at the end of a run, in characters: the data sheet, the landscape, the regions, what it says, what
-//! to doubt, where the time went, where to look next. Short enough for a ticket; the page says more.
+//! The summary at the end of a run, in characters: the answer with the data sheet, the landscape,
+//! what each parameter does, what it says, what to doubt, how it was measured, where to look next.
+//! Short enough for a ticket; the page says more.
 
 mod application;
 mod checkup;
 mod comparison;
+mod conclusion;
 mod datasheet;
 mod estimate;
 mod families;
@@ -27,7 +29,7 @@ pub use validation::validation_text;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{Header, Record, Severity, word};
+use ioscape_model::{Conclusion, Header, Record, Severity, word};
 
 use crate::answers::Answers;
 use crate::chart::Ink;
@@ -38,7 +40,7 @@ use crate::figures;
 use crate::landscape;
 use crate::sample::Samples;
 use crate::sayings;
-use crate::summary;
+use crate::summary::{self, Pace};
 use crate::text::paint::{Paint, Style};
 
 /// Narrower than this nothing can be aligned.
@@ -48,16 +50,36 @@ const WIDTH_MAX: usize = 120;
 /// Workloads listed where there is no region to sum them up.
 const LISTED_MAX: usize = 12;
 
-/// Renders the summary of the record in `file`, `width` columns wide.
-pub fn text(record: &Record, file: &str, width: usize, color: bool) -> String {
+/// What a summary is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Summary<'a> {
+    /// The record.
+    pub record: &'a Record,
+    /// What to conclude from it, where it holds a map.
+    pub conclusion: Option<&'a Conclusion>,
+    /// Its file, as it can be typed.
+    pub file: &'a str,
+}
+
+/// Renders the summary of a record, `width` columns wide.
+pub fn text(summary: &Summary<'_>, width: usize, color: bool) -> String {
+    let Summary { record, conclusion, file } = *summary;
     if record.suite.suite.is_some() {
         return suite::suite_text(record, width, color);
     }
     let samples = Samples::of(record);
     let width = width.clamp(WIDTH_MIN, WIDTH_MAX);
     let mut page = Page { lines: Vec::new(), width, paint: Paint::new(color) };
-    title(&mut page, record, &samples);
-    datasheet::datasheet(&mut page, record);
+    match conclusion {
+        Some(conclusion) => conclusion::conclusion(&mut page, record, (conclusion, file)),
+        None => title(&mut page, record),
+    }
+    for gap in doubts::gaps(record, &samples) {
+        page.wrapped("! ", &gap, Style::Warning);
+    }
+    if conclusion.is_none() {
+        provenance(&mut page, record);
+    }
     vector::vector(&mut page, record);
     picture(&mut page, record, &samples);
     if record.header.is_quick {
@@ -70,6 +92,13 @@ pub fn text(record: &Record, file: &str, width: usize, color: bool) -> String {
     }
     findings(&mut page, record);
     doubted(&mut page, record, &samples);
+    if conclusion.is_some() {
+        page.heading("How it was measured");
+        for note in crate::datasheet::notes(record).iter().skip(1) {
+            page.wrapped("", note, Style::Dim);
+        }
+        provenance(&mut page, record);
+    }
     time(&mut page, record);
     next::next(&mut page, record, &samples, file);
     page.finish()
@@ -121,9 +150,13 @@ impl Page {
     }
 }
 
-fn title(page: &mut Page, record: &Record, samples: &Samples<'_>) {
+fn title(page: &mut Page, record: &Record) {
     page.wrapped("", &record.header.target.path, Style::Bold);
     page.wrapped("", &facts::storage(&record.header), Style::Plain);
+}
+
+/// On what machine, for how long, how well it repeats.
+fn provenance(page: &mut Page, record: &Record) {
     for line in origin(&record.header) {
         page.wrapped("", &line, Style::Dim);
     }
@@ -136,9 +169,6 @@ fn title(page: &mut Page, record: &Record, samples: &Samples<'_>) {
     let left_out = record.end.as_ref().and_then(|end| course::left_out_words(&end.left_out));
     if let Some(text) = left_out {
         page.wrapped("", &text, Style::Dim);
-    }
-    for gap in doubts::gaps(record, samples) {
-        page.wrapped("! ", &gap, Style::Warning);
     }
 }
 
@@ -167,14 +197,14 @@ fn picture(page: &mut Page, record: &Record, samples: &Samples<'_>) {
     if chart.is_empty() {
         return;
     }
-    page.heading("Throughput over unique_bytes");
+    page.heading("Throughput over the data touched (working set)");
     for line in plot::plot(&chart, page.width, page.paint) {
         page.raw(line);
     }
     for border in &record.borders {
         let name = landscape::border_name(border);
         let text = format!(
-            "{name}: falls from {}, capacity {}, found by {}",
+            "{name}: begins to fall at {}, cache of {}, found by {}",
             figures::size(border.unique_bytes.onset),
             figures::bytes(&landscape::capacity(border)),
             word(border.found_by),
@@ -188,7 +218,7 @@ fn regions(page: &mut Page, record: &Record, samples: &Samples<'_>) {
     let mut table = plain_table(page.width);
     table.set_header([
         "region",
-        "unique_bytes",
+        "data touched",
         "cached",
         "reads only",
         "writes only",
@@ -199,8 +229,8 @@ fn regions(page: &mut Page, record: &Record, samples: &Samples<'_>) {
             row.name,
             row.extent.replace(" to ", "\nto "),
             row.cached,
-            row.read.replace(" (", "\n("),
-            row.write.replace(" (", "\n("),
+            cell(row.read),
+            cell(row.write),
             row.good_sizes.replace(", the ", ",\nthe "),
         ];
         table.add_row(cells.map(|cell| clean(&cell)));
@@ -208,6 +238,11 @@ fn regions(page: &mut Page, record: &Record, samples: &Samples<'_>) {
     add_table(page, &table);
     let note = format!("In brackets: {}.", samples.interval_words());
     page.wrapped("  ", &note, Style::Dim);
+}
+
+/// `4.8 GB/s (4.5–5.2)` above `293k IOPS` above `p99 5.12 µs`.
+fn cell(pace: Pace) -> String {
+    [pace.rate, pace.ops, pace.p99].join("\n").trim_end().to_owned()
 }
 
 /// Workloads one by one, where no region sums them up.
@@ -242,7 +277,7 @@ fn findings(page: &mut Page, record: &Record) {
     if record.findings.is_empty() {
         return;
     }
-    page.heading("What it says");
+    page.heading("What was found");
     for finding in sayings::overall(record) {
         page.wrapped("  - ", &finding.text, Style::Plain);
     }
@@ -267,7 +302,7 @@ fn time(page: &mut Page, record: &Record) {
     if parts.is_empty() {
         return;
     }
-    page.heading("Time");
+    page.heading("Where the time went");
     let shares: Vec<String> = parts
         .iter()
         .map(|part| format!("{} {} ({})", part.name, part.duration(), part.share()))

@@ -3,29 +3,30 @@
 
 use std::fmt::Write as _;
 
-pub(super) use ioscape_model::graph::{Axis, Effect};
+pub(crate) use ioscape_model::graph::Axis;
+pub(super) use ioscape_model::graph::Effect;
 pub(super) use ioscape_model::units::show_size as size;
 use ioscape_model::units::three_digits;
 use ioscape_model::{Border, Curve, Estimate, Interval, Region, Workload};
 
 /// A point of a graph.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot<'a> {
+pub(crate) struct Spot<'a> {
     /// The parameter's value.
-    pub(super) value: f64,
+    pub(crate) value: f64,
     /// What was measured there.
-    pub(super) estimate: &'a Estimate,
+    pub(crate) estimate: &'a Estimate,
 }
 
 impl Spot<'_> {
-    pub(super) fn throughput(&self) -> Interval {
+    pub(crate) fn throughput(&self) -> Interval {
         self.estimate.throughput_bytes_per_s
     }
 }
 
 /// The graph through `focal` along `axis`, smallest value first. Throughputs that are not above
 /// zero say nothing and are left out.
-pub(super) fn graph<'a>(estimates: &'a [Estimate], focal: &Workload, axis: Axis) -> Vec<Spot<'a>> {
+pub(crate) fn graph<'a>(estimates: &'a [Estimate], focal: &Workload, axis: Axis) -> Vec<Spot<'a>> {
     let mut spots: Vec<Spot<'a>> = estimates
         .iter()
         .filter(|estimate| estimate.throughput_bytes_per_s.mean > 0.0)
@@ -54,12 +55,12 @@ fn longest_curve(
 }
 
 /// Reads only.
-pub(super) fn read_curve(estimates: &[Estimate]) -> Option<Vec<Spot<'_>>> {
+pub(crate) fn read_curve(estimates: &[Estimate]) -> Option<Vec<Spot<'_>>> {
     longest_curve(estimates, |work| work.read_frac >= 1.0)
 }
 
 /// Writes only.
-pub(super) fn write_curve(estimates: &[Estimate]) -> Option<Vec<Spot<'_>>> {
+pub(crate) fn write_curve(estimates: &[Estimate]) -> Option<Vec<Spot<'_>>> {
     longest_curve(estimates, |work| work.read_frac <= 0.0)
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn compare(
     }
     let document = document(args, (path, &answers), prices);
     if args.common.json {
-        answer(&serde_json::to_string_pretty(&document)?)?;
+        answer(&crate::output::json(&document)?)?;
     } else {
         answer(&shown(&document, args.deadline))?;
     }

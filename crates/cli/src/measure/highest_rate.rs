@@ -47,7 +47,7 @@ pub(super) fn find(
     let found = outcome?;
     if args.common.json {
         let document = document(work, &question, &found, &warnings);
-        answer(&serde_json::to_string_pretty(&document)?)?;
+        answer(&crate::output::json(&document)?)?;
     } else {
         answer(&page(work, &question, &found))?;
     }

@@ -46,7 +46,7 @@ pub(crate) fn compare(
     if json {
         let baseline = paths[0].to_string_lossy();
         let document = serde_json::json!({ "baseline": baseline, "records": documents });
-        answer(&serde_json::to_string_pretty(&document)?)?;
+        answer(&crate::output::json(&document)?)?;
     }
     Ok(Some(Exit::Fine))
 }

@@ -23,7 +23,7 @@ pub(super) fn list(json: bool) -> anyhow::Result<Exit> {
                 })
             })
             .collect();
-        answer(&serde_json::to_string_pretty(&serde_json::json!({ "benchmarks": all }))?)?;
+        answer(&crate::output::json(&serde_json::json!({ "benchmarks": all }))?)?;
         return Ok(Exit::Fine);
     }
     let mut lines: Vec<String> =
@@ -49,7 +49,7 @@ pub(super) fn published(json: bool) -> anyhow::Result<Exit> {
     let published = Published::of_1990();
     let (means, checks) = (published.means(), published.checks());
     if json {
-        answer(&serde_json::to_string_pretty(&published_json(&means, &checks))?)?;
+        answer(&crate::output::json(&published_json(&means, &checks))?)?;
         return Ok(Exit::Fine);
     }
     let mut lines = vec!["machine   MIPS  relative speed  with bcopy".to_owned()];

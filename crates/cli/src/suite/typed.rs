@@ -57,7 +57,7 @@ pub(crate) struct SuiteArgs {
     ])]
     pub(crate) resume: Option<PathBuf>,
     /// The record; by default ioscape-suite-TIME.jsonl in the current directory, in UTC
-    #[arg(long, value_name = "RECORD")]
+    #[arg(long, short, value_name = "RECORD")]
     pub(crate) out: Option<PathBuf>,
     /// Write a page with the tables, HTML
     #[arg(long, value_name = "FILE")]

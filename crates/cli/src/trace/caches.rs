@@ -103,7 +103,7 @@ pub(crate) fn caches(args: &CachesArgs) -> anyhow::Result<Exit> {
         several => from_traces(args, &Together::open(several)?)?,
     };
     if args.json {
-        answer(&serde_json::to_string_pretty(&document)?)?;
+        answer(&crate::output::json(&document)?)?;
     } else {
         answer(&text::text(&document))?;
     }

@@ -74,7 +74,7 @@ pub(crate) fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
     if args.json {
         let out = out.clone();
         let exported = Exported { format: args.format, out, entries, keeps, loses };
-        answer(&serde_json::to_string_pretty(&exported)?)?;
+        answer(&crate::output::json(&exported)?)?;
     } else {
         say(&format!("export  {} ({entries} entries)", out.display()));
     }

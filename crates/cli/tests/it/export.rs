@@ -163,6 +163,34 @@ fn pandas_reads_csv_and_parquet_with_the_documented_types() {
     }
 }
 
+/// Both of Prometheus' own parsers: what the textfile collector of node_exporter reads, and OpenMetrics.
+const PARSE_METRICS: &str = r#"
+import sys
+from prometheus_client import parser
+from prometheus_client.openmetrics import parser as openmetrics
+def samples(parsed):
+    return [(f.type, s.name, s.labels, s.value) for f in parsed for s in f.samples]
+text = sys.stdin.read()
+plain = samples(parser.text_string_to_metric_families(text))
+assert plain == samples(openmetrics.text_string_to_metric_families(text))
+assert {kind for kind, *_ in plain} == {"gauge"}
+print(len(plain))
+"#;
+
+#[test]
+fn both_parsers_of_prometheus_read_the_same_series() {
+    let Some(python) = python("prometheus_client") else { return };
+    let work = work();
+    let metrics = export(&work, "openmetrics", &[]);
+    let series = metrics.lines().filter(|line| !line.starts_with('#')).count();
+    std::fs::write(work.path("metrics"), &metrics).unwrap();
+    let mut parse = Command::new(python);
+    parse.args(["-c", PARSE_METRICS]).stdin(std::fs::File::open(work.path("metrics")).unwrap());
+    let output = parse.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), series.to_string());
+}
+
 fn has_fio() -> bool {
     let version = Command::new("fio").arg("--version").output();
     let has = version.is_ok_and(|output| output.stdout.starts_with(b"fio-3."));

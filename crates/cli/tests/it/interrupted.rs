@@ -129,11 +129,13 @@ fn nothing_is_changed_in_a_record_that_somebody_holds_and_it_is_gone_on_with_aft
     std::fs::write(&path, torn).unwrap();
     let file = std::fs::File::open(&path).unwrap();
     file.lock().unwrap();
-    let resume = ["run", "--resume", "r.jsonl", "--budget", "90s", "--quiet"];
+    let resume = ["run", "--resume", "r.jsonl", "-o", "./r.jsonl", "--budget", "90s", "--quiet"];
     let line = work.refusal(&resume);
     let held = format!("r.jsonl is being written by process {} (", std::process::id());
     assert!(line.contains(&held), "{line}");
     assert_eq!(std::fs::read(&path).unwrap(), torn);
+    let line = work.refusal(&["run", "--resume", "r.jsonl", "--out", "other.jsonl"]);
+    assert!(line.contains("cannot write other.jsonl"), "{line}");
     file.unlock().unwrap();
     work.stdout(&resume);
     let after = std::fs::read(&path).unwrap();

@@ -42,7 +42,8 @@ fn a_quick_run_is_the_data_sheet_in_a_minute_and_each_line_is_a_workload() {
     near("read_4k_32", "ops_per_s", 3000.0);
     near("read_1m_8", "throughput_bytes_per_s", 125e6);
     let text = work.stdout(&["report", "r.jsonl", "--format", "text"]);
-    assert!(text.contains("Data sheet") && text.contains("read_4k_32"), "{text}");
+    assert!(text.starts_with("Simulated. Behaves like a network volume"), "{text}");
+    assert!(text.contains("rand read 4 KiB, QD 32"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let page = std::fs::read_to_string(work.path("r.html")).unwrap();
     assert!(page.contains("The data sheet"));
@@ -57,6 +58,9 @@ fn a_map_has_two_layers_and_answers_for_both() {
     let run = ["run", "sim:nvme", "--budget", "6m", "--out", "r.jsonl", "--seed", "3"];
     let json = work.json(&[&run[..], &["--json", "--quiet"]].concat());
     assert_eq!(json["datasheet"].as_array().unwrap().len(), 9);
+    assert_eq!(json["format_version"], 1);
+    let grade = json["conclusion"]["trust"]["grade"].as_str().unwrap();
+    assert!(["A", "B"].contains(&grade), "{:#}", json["conclusion"]);
     let made = record(&work.path("r.jsonl"));
     let device = made.header.device.unwrap();
     let of_device = made.regions.iter().filter(|region| region.layer == Layer::Device);

@@ -47,6 +47,18 @@ pub struct Device {
     uses: Uses,
 }
 
+/// Names made of a device's model and serial number. A boot may give `/dev/sdb` to another device, but
+/// not these: of all names, they are the ones that say which device is meant.
+const BY_ID: &str = "/dev/disk/by-id";
+
+/// Whether a name says which device is meant: the device's own, byte for byte, or the one made of its
+/// serial number.
+fn says_which(given: &Path, path: &Path) -> bool {
+    let is_own = given.as_os_str().as_bytes() == path.as_os_str().as_bytes();
+    let directory = given.parent().map(|parent| parent.as_os_str().as_bytes());
+    is_own || directory == Some(BY_ID.as_bytes())
+}
+
 /// Opens the block device that `given` names.
 ///
 /// # Errors
@@ -66,10 +78,10 @@ pub fn open_device(given: impl AsRef<Path>, consent: Consent<'_>) -> Result<Devi
                     typed.display()
                 )));
             }
-            if bytes(given) != bytes(&path) {
+            if !says_which(given, &path) {
                 return Err(Error::Refused(format!(
                     "{shown} is another name of {}: what is to be destroyed has to be called by \
-                     its own, both times",
+                     its own, or by the one in {BY_ID}, both times",
                     path.display()
                 )));
             }
@@ -256,5 +268,26 @@ impl Device {
 impl AsFd for Device {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_called_by_its_own_name_or_by_its_serial_number() {
+        for (given, says) in [
+            ("/dev/sdb", true),
+            ("/dev/disk/by-id/nvme-Samsung_SSD_990_S6Z1", true),
+            ("/dev/disk/by-uuid/1234", false),
+            ("/dev/disk/by-id/../by-uuid/1234", false),
+            ("/dev/disk/by-id/", false),
+            ("/tmp/link", false),
+            ("/dev/./sdb", false),
+            ("sdb", false),
+        ] {
+            assert_eq!(says_which(Path::new(given), Path::new("/dev/sdb")), says, "{given}");
+        }
     }
 }

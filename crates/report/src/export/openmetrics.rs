@@ -1,5 +1,7 @@
-//! `OpenMetrics` text, for a textfile collector or a gateway: gauges with their units, one series
-//! per workload, without timestamps. The dashboard's clock is not the record's.
+//! Metrics in text, for a textfile collector or a gateway: gauges with their units, one series per
+//! workload, without timestamps. The dashboard's clock is not the record's. Every line means the same
+//! to a reader of OpenMetrics and to one of the older Prometheus format, which knows no type `info`
+//! (node_exporter drops a whole file that has one) and takes `# UNIT` and `# EOF` for comments.
 
 use std::fmt::Write as _;
 
@@ -59,8 +61,8 @@ fn labelled(labels: &[(&str, &str)]) -> String {
 
 fn about(text: &mut String, record: &Record) {
     let header = &record.header;
-    text.push_str("# TYPE ioscape_record info\n");
-    text.push_str("# HELP ioscape_record Which record these figures are from.\n");
+    text.push_str("# TYPE ioscape_record_info gauge\n");
+    text.push_str("# HELP ioscape_record_info Which record these figures are from.\n");
     let labels = labelled(&[
         ("run_id", &header.run_id),
         ("started", &header.start_time),

@@ -1,6 +1,6 @@
 //! Every workload with its figures, and what measures it again.
 
-use ioscape_model::units::show_seconds;
+use ioscape_model::units::{show_iops, show_seconds};
 use ioscape_model::{Estimate, Record};
 
 use super::script_gzip;
@@ -13,6 +13,7 @@ pub(crate) struct ReproduceRow {
     pub(crate) workload: String,
     pub(crate) command: String,
     pub(crate) throughput: String,
+    pub(crate) ops: String,
     pub(crate) response: String,
     pub(crate) p99: String,
     pub(crate) cached: String,
@@ -28,6 +29,7 @@ pub(crate) fn reproduce(record: &Record, samples: &Samples<'_>) -> Vec<Reproduce
         workload: estimate.workload.literal(),
         command: format!("ioscape measure {target} -w {}", estimate.workload.literal()),
         throughput: figures::rate(&estimate.throughput_bytes_per_s),
+        ops: format!("{} IOPS", show_iops(estimate.ops_per_s.mean)),
         response: show_seconds(estimate.response_time_s.mean),
         p99: show_seconds(estimate.response_time_s.p99),
         cached: figures::percent_or_unknown(estimate.hit_fraction),

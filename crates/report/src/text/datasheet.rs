@@ -1,4 +1,4 @@
-//! The data sheet in characters, first in the summary.
+//! The data sheet in characters, below the answer.
 
 use ioscape_model::Record;
 
@@ -12,15 +12,14 @@ pub(super) fn datasheet(page: &mut Page, record: &Record) {
     if rows.is_empty() {
         return;
     }
-    page.heading("Data sheet");
     let mut table = plain_table(page.width);
-    table.set_header(["workload", "per second", "throughput", "mean", "p50", "p99", "p99.9"]);
+    table.set_header(["workload", "IOPS", "", "throughput", "p50", "p99", "p99.9"]);
     for row in rows {
-        let cells = [row.name, row.ops, row.rate, row.mean, row.p50, row.p99, row.p999];
+        let cells = [row.words, row.ops, row.spread, row.rate, row.p50, row.p99, row.p999];
         table.add_row(cells.map(|cell| clean(&cell)));
     }
     add_table(page, &table);
-    for note in datasheet::notes(record) {
-        page.wrapped("  ", &note, Style::Dim);
+    if let Some(note) = datasheet::notes(record).first() {
+        page.wrapped("  ", note, Style::Dim);
     }
 }

@@ -141,7 +141,7 @@ fn exact(bytes: u64) -> String {
 }
 
 /// One word for the shell, whatever is in it.
-fn shell_word(text: &str) -> String {
+pub(super) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,+@%-".contains(c);
     let guarded = if text.starts_with('-') { format!("./{text}") } else { text.to_owned() };
     if !guarded.is_empty() && guarded.chars().all(plain) {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use ioscape_model::Forecast;
 use ioscape_model::units::{GIB, KIB, MIB};
+use ioscape_model::{Advice, AdviceKind, Conclusion, Grade, Trust};
 use ioscape_model::{
     Border, BorderUniqueBytes, Code, Curve, End, EndReason, Estimate, Finding, FindingCode,
     FoundBy, Header, Host, Interval, Map, Method, Point, Ranges, Record, Region, RegionUniqueBytes,
@@ -84,6 +85,29 @@ pub(crate) fn full() -> Record {
         dropped: vec![],
     });
     record
+}
+
+/// What `analysis` could conclude from the whole run.
+pub(crate) fn conclusion() -> Conclusion {
+    let advice = |kind, text: &str| Advice { kind, text: text.into(), figures: BTreeMap::new() };
+    Conclusion {
+        storage: "Behaves like flash (SSD): a random 4 KiB read takes 85.8 µs (11.7k IOPS).".into(),
+        reads: "up to 244 MiB (±2.7 %)".into(),
+        writes: "up to 61 MiB (±2.7 %)".into(),
+        limit: "Memory up to 244 MiB, the disk beyond.".into(),
+        trust: Trust {
+            grade: Grade::C,
+            meaning: "only differences of a factor of two are real".into(),
+            reasons: vec![
+                "drift: something changed".into(),
+                "repeated measurements differ by 3.1 %".into(),
+            ],
+        },
+        advice: vec![
+            advice(AdviceKind::MoreMemory, "a 4 KiB read takes 1.39 µs from memory"),
+            advice(AdviceKind::LargerRequests, "256 KiB in place of 4 KiB"),
+        ],
+    }
 }
 
 /// The first workload of a record that `measure` would leave, before any map.

@@ -9,7 +9,9 @@ use crate::browser::five_hundred;
 use crate::fixture;
 
 fn html(record: &Record) -> String {
-    ioscape_report::html(&ReportPage::of(record))
+    let conclusion = fixture::conclusion();
+    let conclusion = record.map.as_ref().map(|_| &conclusion);
+    ioscape_report::html(&ReportPage { conclusion, ..ReportPage::of(record) })
 }
 
 /// A model of a kind: a fixed cost per request and one per byte.
@@ -32,7 +34,9 @@ fn predicted(work: &Workload) -> Prediction {
 }
 
 fn html_with_model(record: &Record) -> String {
-    let page = ReportPage { answers: Answers::of(&predicted), ..ReportPage::of(record) };
+    let conclusion = fixture::conclusion();
+    let (conclusion, answers) = (Some(&conclusion), Answers::of(&predicted));
+    let page = ReportPage { conclusion, answers, ..ReportPage::of(record) };
     ioscape_report::html(&page)
 }
 
@@ -78,8 +82,13 @@ fn the_first_screen_says_what_this_storage_is() {
         "What to doubt drift serious",
         "repeat the run; until then do not compare figures below 10 % apart",
         "workloads, for example: throughput was still drifting by 7 % per second after 3.00 s",
-        "read border: throughput starts to fall at 227 MiB, the cache behind it holds 244 MiB \
-         (238–251)",
+        "read border: throughput begins to fall at 227 MiB, the cache holds 244 MiB (238–251)",
+        // The answer, with its grade, what decides that, and what to do.
+        "Behaves like flash (SSD): a random 4 KiB read takes 85.8 µs (11.7k IOPS).",
+        "Memory or disk: which is the limit? Memory up to 244 MiB, the disk beyond.",
+        "C of A to D: only differences of a factor of two are real. drift: something changed; \
+         repeated measurements differ by 3.1 %.",
+        "More memory: a 4 KiB read takes 1.39 µs from memory.",
     ] {
         assert!(text.contains(part), "{part}");
     }
@@ -100,9 +109,11 @@ fn every_region_has_its_family_with_the_focal_vector_stated() {
             assert!(!chart["bands"].as_array().unwrap().is_empty(), "{id} is shaded");
         }
     }
-    assert!(words(&page).contains(
-        "unique_bytes = 122 MiB, size_mean = 32 KiB, read_frac = 0.5, seq_frac = 0.5, process_num = 1"
-    ));
+    assert!(
+        words(&page).contains(
+            "122 MiB of data, requests of 32 KiB, 50 % reads, 50 % sequential, 1 process"
+        )
+    );
 }
 
 #[test]
@@ -250,7 +261,7 @@ fn records_with_less_in_them_still_make_a_page() {
         ("unknown", unknown, "The regions"),
         ("no-regions", no_regions, "No finding yet."),
         ("points-only", points_only, "No map was closed"),
-        ("measured", fixture::measured(), "One row per visit"),
+        ("measured", fixture::measured(), "One row per measurement"),
     ] {
         let text = words(&rendered(name, &record));
         assert!(text.contains(said), "{name}: {said}");
@@ -333,8 +344,8 @@ fn a_model_draws_its_curve_and_its_band_over_the_whole_range() {
     assert_eq!(series("costs-1").len(), 4, "a curve for each class of requests");
     // Without a model there is no curve, and nobody claims that there is one.
     let plain = html(&fixture::full());
-    assert!(words(&page).contains("grey line is the model"));
-    assert!(!words(&plain).contains("grey line is the model"));
+    assert!(words(&page).contains("Grey: the model’s prediction"));
+    assert!(!words(&plain).contains("Grey: the model’s prediction"));
     assert!(!plain.contains("\"drawn\":\"curve\"") && !plain.contains("What a request costs"));
 }
 

@@ -3,9 +3,15 @@
 use std::path::PathBuf;
 
 use ioscape_model::{EndReason, ModelLine, Record};
-use ioscape_report::text;
+use ioscape_report::Summary;
 
 use crate::fixture;
+
+fn text(record: &Record, file: &str, width: usize, color: bool) -> String {
+    let conclusion = fixture::conclusion();
+    let conclusion = record.map.as_ref().map(|_| &conclusion);
+    ioscape_report::text(&Summary { record, conclusion, file }, width, color)
+}
 
 /// Without its colours.
 fn plain(painted: &str) -> String {

@@ -1,0 +1,258 @@
+//! What to conclude from the record of a map: what the storage is, how much data is fast, whether
+//! memory or the device sets the pace, how far to trust the figures, what to do. Pure functions of
+//! the record; the words are made here, so that page, terminal and `--json` cannot disagree.
+
+mod advice;
+mod trust;
+
+use ioscape_model::units::{
+    show_iops, show_percent, show_rate, show_seconds, show_size, three_digits,
+};
+use ioscape_model::{
+    Access, Border, Conclusion, Estimate, Interval, Layer, Record, SheetFigures, State,
+};
+
+use crate::finding::Evidence;
+use crate::finding::family::{Spot, read_curve, write_curve};
+
+/// From this share of hits on, memory answered the reads.
+const HIT: f64 = 0.95;
+
+/// The conclusion; none for a record that holds no map, or nothing of one yet.
+pub fn conclude(record: &Record) -> Option<Conclusion> {
+    let seen = Seen::new(record)?;
+    Some(Conclusion {
+        storage: storage(&seen),
+        reads: fast(&seen, seen.read_border, seen.reads().as_ref()),
+        writes: fast(&seen, seen.write_border, seen.writes().as_ref()),
+        limit: limit(&seen),
+        trust: trust::trust(record),
+        advice: advice::advice(&seen),
+    })
+}
+
+/// What conclusions are drawn from.
+struct Seen<'a> {
+    record: &'a Record,
+    /// The workloads of the header's own layer, without those that need io_uring or fdatasync.
+    estimates: Vec<Estimate>,
+    /// Where reads leave the page cache.
+    read_border: Option<&'a Border>,
+    /// Where writers begin to wait.
+    write_border: Option<&'a Border>,
+}
+
+impl<'a> Seen<'a> {
+    fn new(record: &'a Record) -> Option<Self> {
+        let map = record.map.as_ref().filter(|_| record.header.method.is_map())?;
+        if map.datasheet.is_empty() && record.estimates.is_empty() {
+            return None;
+        }
+        let access = record.header.ranges.access;
+        let layer = Layer::of_access(access);
+        let is_drawn = |estimate: &&Estimate| {
+            let work = &estimate.workload;
+            work.access == access && work.state == State::Warm && !work.has_extras()
+        };
+        let evidence = Evidence::of(record);
+        let is_here = |border: &&Border| border.layer == layer;
+        Some(Self {
+            record,
+            estimates: record.estimates.iter().filter(is_drawn).cloned().collect(),
+            read_border: evidence.read_border().filter(is_here),
+            write_border: evidence.write_borders().into_iter().find(is_here),
+        })
+    }
+
+    /// A line of the data sheet.
+    fn line(&self, name: &str) -> Option<&'a SheetFigures> {
+        let map = self.record.map.as_ref()?;
+        map.datasheet.iter().find(|line| line.name == name)
+    }
+
+    /// Both ends of the curve of reads.
+    fn reads(&self) -> Option<Ends<'_>> {
+        Ends::across(&read_curve(&self.estimates)?, self.read_border)
+    }
+
+    /// Both ends of the curve of writes.
+    fn writes(&self) -> Option<Ends<'_>> {
+        Ends::across(&write_curve(&self.estimates)?, self.write_border)
+    }
+
+    /// Times as fast 4 KiB reads are out of memory as from the device.
+    fn memory_ratio(&self) -> Option<f64> {
+        let (cached, device) = (self.line("cached_read_4k")?, self.line("read_4k_1")?);
+        Some(cached.ops_per_s.value / device.ops_per_s.value).filter(|ratio| ratio.is_finite())
+    }
+
+    fn is_in_memory(&self) -> bool {
+        self.record.header.target.is_in_memory()
+    }
+}
+
+/// A curve just before it falls and at its end.
+struct Ends<'a> {
+    near: Spot<'a>,
+    far: Spot<'a>,
+}
+
+impl<'a> Ends<'a> {
+    /// The largest amount of data that lies before the border, or the smallest of all; and the
+    /// largest of all.
+    fn across(curve: &[Spot<'a>], border: Option<&Border>) -> Option<Self> {
+        let onset =
+            border.map_or(0.0, |border| border.unique_bytes.onset.min(border.unique_bytes.low));
+        let before = curve.iter().rfind(|spot| spot.value <= onset);
+        Some(Self { near: *before.or(curve.first())?, far: *curve.last()? })
+    }
+
+    /// Times as fast before the fall as at the end.
+    fn ratio(&self) -> f64 {
+        self.near.throughput().mean / self.far.throughput().mean
+    }
+}
+
+/// `4.12 GB/s, 251k IOPS, p99 5.12 µs`.
+fn pace(spot: &Spot<'_>) -> String {
+    format!(
+        "{}, {} IOPS, p99 {}",
+        show_rate(spot.throughput().mean),
+        show_iops(spot.estimate.ops_per_s.mean),
+        show_seconds(spot.estimate.response_time_s.p99)
+    )
+}
+
+/// What kind of device answers a random 4 KiB read so soon (the median, so that a tail does not
+/// decide): flash needs some 50 to 150 µs, a network some 500 µs, an arm that moves several ms.
+fn character(median_s: f64) -> &'static str {
+    match median_s {
+        ..15e-6 => "Answers faster than flash can: a cache below the operating system, or memory",
+        ..350e-6 => "Behaves like flash (SSD)",
+        ..2.5e-3 => "Behaves like a network volume or a slow SSD",
+        _ => "Behaves like a spinning disk",
+    }
+}
+
+fn storage(seen: &Seen<'_>) -> String {
+    let target = &seen.record.header.target;
+    let simulated = if target.is_simulated() { "Simulated. " } else { "" };
+    if seen.is_in_memory() {
+        let filesystem = &target.filesystem;
+        return format!("Lives in memory ({filesystem}): no disk is behind it.{}", cached(seen));
+    }
+    let Some(one) = seen.line("read_4k_1") else {
+        let levels = match (seen.reads(), seen.read_border) {
+            (Some(ends), Some(_)) => format!(
+                "Reads run at {} from memory and at {} over {} of data.",
+                show_rate(ends.near.throughput().mean),
+                show_rate(ends.far.throughput().mean),
+                show_size(ends.far.value)
+            ),
+            _ => "One level: no end of a cache was found.".to_owned(),
+        };
+        return simulated.to_owned() + &levels;
+    };
+    let queue = seen.line("read_4k_32").map_or_else(String::new, |line| {
+        format!(", {} with 32 in flight", show_iops(line.ops_per_s.value))
+    });
+    format!(
+        "{simulated}{}: a random 4 KiB read takes {} ({} IOPS{queue}).",
+        character(one.response_time_s.p50.value),
+        show_seconds(one.response_time_s.mean.value),
+        show_iops(one.ops_per_s.value)
+    )
+}
+
+/// ` From memory a 4 KiB read takes 1.39 µs (720k IOPS).`
+fn cached(seen: &Seen<'_>) -> String {
+    seen.line("cached_read_4k").map_or_else(String::new, |line| {
+        format!(
+            " From memory a 4 KiB read takes {} ({} IOPS).",
+            show_seconds(line.response_time_s.mean.value),
+            show_iops(line.ops_per_s.value)
+        )
+    })
+}
+
+fn fast(seen: &Seen<'_>, border: Option<&Border>, ends: Option<&Ends<'_>>) -> String {
+    if seen.estimates.is_empty() {
+        return "not measured: only the data sheet was asked for".to_owned();
+    }
+    match (border, ends) {
+        (Some(border), Some(ends)) => format!(
+            "up to {}: {}; over {}: {}",
+            capacity(border),
+            pace(&ends.near),
+            show_size(ends.far.value),
+            pace(&ends.far)
+        ),
+        (Some(border), None) => format!("fast up to {}", capacity(border)),
+        (None, Some(ends)) => {
+            format!("no limit up to {}: {}", show_size(ends.far.value), pace(&ends.far))
+        }
+        (None, None) => "too few measurements to say".to_owned(),
+    }
+}
+
+/// `4.00 GiB (±1.3 %)`.
+fn capacity(border: &Border) -> String {
+    let at = border.unique_bytes;
+    format!(
+        "{} (±{})",
+        show_size(at.capacity),
+        show_percent(half_width(at.low, at.capacity, at.high))
+    )
+}
+
+fn limit(seen: &Seen<'_>) -> String {
+    if seen.is_in_memory() {
+        return "Memory and the processor: there is no disk.".to_owned();
+    }
+    if seen.record.header.ranges.access == Access::Direct {
+        return "The device: direct I/O passes the page cache by.".to_owned();
+    }
+    if let (Some(border), Some(ends)) = (seen.read_border, seen.reads()) {
+        return format!(
+            "Memory up to {}, then the disk: over {} reads are {} times as slow.",
+            show_size(border.unique_bytes.capacity),
+            show_size(ends.far.value),
+            three_digits(ends.ratio())
+        );
+    }
+    let hits =
+        seen.reads().and_then(|ends| Some((ends.far.value, ends.far.estimate.hit_fraction?)));
+    let ratio = seen.memory_ratio().map_or_else(String::new, |ratio| {
+        format!(" The device itself answers {} times as slowly.", three_digits(ratio))
+    });
+    match hits {
+        Some((bytes, share)) if share >= HIT => {
+            format!(
+                "Memory: it answered all reads of up to {}, the most that was tried.{ratio}",
+                show_size(bytes)
+            )
+        }
+        Some((bytes, _)) => {
+            format!("The disk: over {} reads miss the cache.{ratio}", show_size(bytes))
+        }
+        None if ratio.is_empty() => {
+            "Not known: no border was found and no hits were counted.".to_owned()
+        }
+        None => format!(
+            "Memory while data fit into it, the disk beyond; where that is was not measured.{ratio}"
+        ),
+    }
+}
+
+/// One figure over another, as far as that is a number.
+fn ratio(a: f64, b: f64) -> Option<f64> {
+    Some(a / b).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+}
+
+/// Half of an interval's width over the figure.
+fn half_width(low: f64, mean: f64, high: f64) -> f64 {
+    Interval { mean, low, high }.relative_half_width()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! The grade: each criterion has one of its own, the worst is the record's.
+//!
+//! Two visits to one workload whose standard deviation is `s` of themselves differ by chance by up
+//! to `1.96 · √2 · s` in 19 of 20 cases: 14 % at `s` = 5 %, 28 % at 10 %, 69 % at 25 %. That is
+//! where the grades' limits and meanings come from.
+
+use ioscape_model::{
+    Code, EndReason, Grade, Record, Role, Severity, SheetFigures, Trust, Warning,
+    units::show_percent, word,
+};
+
+use super::half_width;
+
+/// Spread of repeated measurements (standard deviation over mean) that a grade allows.
+const SPREAD: [f64; 3] = [0.05, 0.10, 0.25];
+/// How far the control measurement may move from its median.
+const CONTROL: [f64; 3] = [0.10, 0.25, 0.50];
+/// Share of workloads that may be unsteady or imprecise. What a visit is unsure of is part of what
+/// repeats differ by, so that this alone never makes a D.
+const UNSURE: [f64; 3] = [0.25, 0.75, 1.0];
+/// Half-width of the data sheet's intervals, the median over its lines.
+const SHEET: [f64; 3] = [0.10, 0.25, 0.50];
+/// From this share of workloads on, serious doubts about them are about the whole record.
+const SERIOUS_SHARE: f64 = 0.25;
+/// Fewer control measurements say little.
+const CONTROLS_MIN: usize = 3;
+
+/// What one criterion says.
+struct Reason {
+    grade: Grade,
+    text: String,
+}
+
+/// How far to trust a record.
+pub(super) fn trust(record: &Record) -> Trust {
+    let criteria = [
+        ended(record),
+        grave(record),
+        reach(record),
+        spread(record),
+        control(record),
+        unsure(record),
+        sheet(record),
+        environment(record),
+    ];
+    let mut reasons: Vec<Reason> = criteria.into_iter().flatten().collect();
+    // Stable: among equals the order above decides.
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.grade));
+    let grade = reasons.first().map_or(Grade::D, |reason| reason.grade);
+    let texts = reasons.into_iter().take(2).map(|reason| reason.text);
+    Trust { grade, meaning: meaning(grade).to_owned(), reasons: texts.collect() }
+}
+
+fn meaning(grade: Grade) -> &'static str {
+    match grade {
+        Grade::A => "differences from 15 % on are real",
+        Grade::B => "differences from 30 % on are real",
+        Grade::C => "only differences of a factor of two are real",
+        Grade::D => "measure again before you decide",
+    }
+}
+
+fn graded(value: f64, limits: [f64; 3], text: String) -> Reason {
+    let grade = match value {
+        v if v <= limits[0] => Grade::A,
+        v if v <= limits[1] => Grade::B,
+        v if v <= limits[2] => Grade::C,
+        _ => Grade::D,
+    };
+    Reason { grade, text }
+}
+
+/// Whether the run came to its end.
+fn ended(record: &Record) -> Option<Reason> {
+    let why = match record.end.as_ref().map(|end| end.reason) {
+        None => "the run was killed, or is still going",
+        Some(EndReason::Interrupted) => "the run was interrupted",
+        Some(EndReason::Failed) => "the run ended early, because measuring failed",
+        Some(EndReason::Written) => "the run ended early, at its limit on bytes written",
+        _ if record.map.as_ref().is_some_and(|map| map.provisional) => {
+            "the map is provisional: more was to be measured"
+        }
+        _ => return None,
+    };
+    Some(Reason { grade: Grade::C, text: why.to_owned() })
+}
+
+/// Doubts that say not to use a figure.
+fn grave(record: &Record) -> Option<Reason> {
+    let is_serious = |warning: &Warning| warning.severity == Severity::Serious;
+    if let Some(warning) = record.warnings.iter().find(|warning| is_serious(warning)) {
+        return Some(Reason { grade: Grade::D, text: in_short(warning) });
+    }
+    let first = |warnings: &[Warning]| warnings.iter().find(|warning| is_serious(warning)).cloned();
+    let doubted: Vec<Warning> =
+        record.estimates.iter().filter_map(|estimate| first(&estimate.warnings)).collect();
+    let warning = doubted.first()?;
+    let share = doubted.len() as f64 / record.estimates.len() as f64;
+    let grade = if share >= SERIOUS_SHARE { Grade::D } else { Grade::C };
+    let count = doubted.len();
+    let text = format!(
+        "{count} of {} workloads carry a serious doubt ({})",
+        record.estimates.len(),
+        title(warning.code)
+    );
+    Some(Reason { grade, text })
+}
+
+/// Whether the map reaches beyond the page cache.
+fn reach(record: &Record) -> Option<Reason> {
+    let is_short = |warning: &&Warning| warning.code == Code::BorderNotReached;
+    let warning = record.warnings.iter().find(is_short)?;
+    Some(Reason { grade: Grade::C, text: warning.text.clone() })
+}
+
+fn spread(record: &Record) -> Option<Reason> {
+    let is_short = |warning: &Warning| warning.code == Code::Incomplete;
+    let map = record.map.as_ref()?;
+    if let Some(spread) = map.repeatability {
+        let text = format!("repeats differ by {}", show_percent(spread));
+        return Some(graded(spread, SPREAD, text));
+    }
+    let known = record.estimates.iter().any(|estimate| estimate.visits > 1)
+        || map.datasheet.iter().any(|line| line.visits > 1);
+    let text = "hardly any workload was measured twice: the spread is assumed".to_owned();
+    (!known || record.warnings.iter().any(is_short)).then_some(Reason { grade: Grade::C, text })
+}
+
+/// Whether the machine stayed as it was: the control measurement is repeated all the while.
+fn control(record: &Record) -> Option<Reason> {
+    let controls = record.points.iter().filter(|point| point.role == Role::Canary);
+    let mut rates: Vec<f64> = controls.map(|point| point.throughput()).collect();
+    rates.retain(|rate| rate.is_finite() && *rate > 0.0);
+    rates.sort_by(f64::total_cmp);
+    if rates.len() < CONTROLS_MIN {
+        return None;
+    }
+    let median = ioscape_stats::median(rates.iter().copied()).unwrap_or(f64::NAN);
+    let (low, high) = (rates[0] / median, rates[rates.len() - 1] / median);
+    let moved = (1.0 - low).max(high - 1.0);
+    let text =
+        format!("control measurement at {:.0}–{:.0} % of its median", low * 100.0, high * 100.0);
+    Some(graded(moved, CONTROL, text))
+}
+
+fn unsure(record: &Record) -> Option<Reason> {
+    let is_unsure = |warning: &Warning| {
+        matches!(warning.code, Code::NotSteady | Code::NotPrecise | Code::Bistable)
+            && warning.severity >= Severity::Warning
+    };
+    let count = record.estimates.iter().filter(|e| e.warnings.iter().any(is_unsure)).count();
+    let total = record.estimates.len();
+    let share = count as f64 / total as f64;
+    let text = format!("{count} of {total} workloads unsteady or imprecise");
+    (total > 0).then(|| graded(share, UNSURE, text))
+}
+
+fn sheet(record: &Record) -> Option<Reason> {
+    let width = |line: &SheetFigures| {
+        let ops = line.ops_per_s;
+        half_width(ops.low, ops.value, ops.high)
+    };
+    let mut widths: Vec<f64> = record.map.as_ref()?.datasheet.iter().map(width).collect();
+    widths.sort_by(f64::total_cmp);
+    let typical = *widths.get(widths.len() / 2)?;
+    let text = format!("data sheet known to ±{}", show_percent(typical));
+    Some(graded(typical, SHEET, text))
+}
+
+/// What else is doubtful about the run as a whole.
+fn environment(record: &Record) -> Option<Reason> {
+    let counted =
+        [Code::BorderNotReached, Code::Drift, Code::Incomplete, Code::MaxWritten, Code::NoCounters];
+    let counts = |warning: &&Warning| {
+        warning.severity == Severity::Warning && !counted.contains(&warning.code)
+    };
+    let warning = record.warnings.iter().find(counts)?;
+    Some(Reason { grade: Grade::B, text: in_short(warning) })
+}
+
+/// A doubt in its title and its first clause.
+fn in_short(warning: &Warning) -> String {
+    let clause = warning.text.split([';', ':']).next().unwrap_or_default();
+    format!("{}: {}", title(warning.code), clause.trim())
+}
+
+fn title(code: Code) -> String {
+    word(code).replace('_', " ")
+}
