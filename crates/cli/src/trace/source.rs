@@ -16,7 +16,7 @@ use crate::text_file;
 /// How a Parquet file begins.
 const PARQUET: &[u8] = b"PAR1";
 /// Steps of the bar.
-pub(super) const STEPS: f64 = 1000.0;
+pub(crate) const STEPS: f64 = 1000.0;
 
 /// A file that holds what an application does.
 pub(crate) enum Source {
@@ -76,7 +76,7 @@ pub(crate) fn describe_trace(path: &Path, store: &Store<File>) -> anyhow::Result
 }
 
 /// Shows how far it is, on a terminal.
-pub(super) fn bar(what: &'static str) -> Option<ProgressBar> {
+pub(crate) fn bar(what: &'static str) -> Option<ProgressBar> {
     let moves = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
     (moves && std::io::stderr().is_terminal()).then(|| {
         let style = ProgressStyle::with_template("{bar:20} {msg} {percent} %");
