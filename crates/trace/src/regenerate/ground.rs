@@ -1,0 +1,157 @@
+//! The files of a load: as many, with as much data, as the model has; some are there at the start, some
+//! will be made.
+
+use ioscape_model::app::{App, CacheMisses, Caches};
+
+use super::Scale;
+use super::places::{PAGE_BYTES, READ, Region, WRITE};
+use super::timing::transfers;
+use crate::event::{FileEntry, FileKind, StreamEntry};
+
+/// Files in a directory.
+const DIRECTORY_FILES: usize = 64;
+/// Names that are only looked up, made or removed.
+const SPARE_MAX: u64 = 1 << 20;
+const STREAMS_MAX: f64 = 4096.0;
+
+/// A file of data: a stretch of the address space.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Data {
+    pub(super) id: u32,
+    pub(super) from: usize,
+    pub(super) pages: usize,
+    /// It is made by the load.
+    pub(super) is_made: bool,
+}
+
+/// All files.
+#[derive(Clone, Debug)]
+pub(super) struct Ground {
+    entries: Vec<FileEntry>,
+    streams: Vec<StreamEntry>,
+    pub(super) data: Vec<Data>,
+    pub(super) regions: [Region; 2],
+    pub(super) caches: Caches,
+    pub(super) directories: Vec<u32>,
+    /// The first of the ids that stand for names without data, and how many there are.
+    pub(super) spare: (u32, u32),
+}
+
+/// The model's curve, or one in which all pages are as likely.
+fn caches(app: &App) -> Caches {
+    if let Some(caches) = app.caches.as_ref().filter(|caches| caches.curve.len() > 1) {
+        return caches.clone();
+    }
+    let five = &app.whole.five;
+    let pages = five.unique_bytes.div_ceil(PAGE_BYTES).max(1);
+    let [reads, writes] = app.stretches().iter().fold([0, 0], |sum, stretch| {
+        let count = transfers(stretch);
+        [sum[0] + count[0], sum[1] + count[1]]
+    });
+    let per_request = (five.size_mean / PAGE_BYTES as f64).max(1.0);
+    let touches = |count: u64| (count as f64 * per_request) as u64;
+    let first = |count: u64| (pages * count / (reads + writes).max(1)).min(touches(count));
+    let curve = vec![
+        CacheMisses { pages: 0, reads: touches(reads), writes: touches(writes) },
+        CacheMisses { pages, reads: first(reads), writes: first(writes) },
+    ];
+    Caches { pages, reads: touches(reads), writes: touches(writes), curve, ..Caches::default() }
+}
+
+/// Pages that a load touches.
+pub(super) fn pages(app: &App, data: f64) -> u64 {
+    let last = caches(app).curve.last().copied().unwrap_or_default();
+    ((last.reads + last.writes) as f64 * data) as u64
+}
+
+impl Ground {
+    pub(super) fn new(app: &App, scale: &Scale) -> Self {
+        let caches = caches(app);
+        let last = caches.curve.last().copied().unwrap_or_default();
+        let scaled = |pages: u64| (pages as f64 * scale.data).round() as usize;
+        let (read, written) = (scaled(last.reads), scaled(last.writes));
+        let mut ground = Self {
+            entries: Vec::new(),
+            streams: Vec::new(),
+            data: Vec::new(),
+            regions: [Region::default(); 2],
+            caches,
+            directories: Vec::new(),
+            spare: (0, 0),
+        };
+        let count = |name: &str| app.whole.operations.get(name).copied().unwrap_or(0);
+        let files: u64 = app.whole.files.iter().map(|class| class.files).sum();
+        let made = count("CREATE").min(files).min(written as u64) as usize;
+        let old = (files as usize).saturating_sub(made).max(1);
+        // Without a file that is made, what is written first lies in files that are there.
+        let (of_read, of_written) = match (read, written, made) {
+            (0, _, 0) => (0, old),
+            (_, 0, _) => (old, 0),
+            (_, _, 0) => (old.div_ceil(2), (old / 2).max(1)),
+            _ => (if read == 0 { 0 } else { old }, made),
+        };
+        let grows = {
+            let kind = |name: &str| app.whole.syncs.by_kind.get(name).map_or(0, |kind| kind.count);
+            kind("grown") + kind("new") > kind("overwritten")
+        };
+        ground.lay((0, read), of_read, false, false);
+        ground.lay((read, written), of_written, made > 0, made == 0 && grows);
+        let runs = (app.whole.sequence.run_bytes_mean / PAGE_BYTES as f64).ceil().max(1.0) as usize;
+        ground.regions[READ] = Region::new(0, read, runs);
+        ground.regions[WRITE] = Region::new(read, written, runs);
+        let names = ["LOOKUP_NEG", "UNLINK", "RENAME", "MKDIR", "RMDIR", "LINK", "SYMLINK", "CREATE"];
+        let spare = names.map(count).iter().sum::<u64>().min(SPARE_MAX) as u32;
+        ground.spare = (ground.entries.len() as u32 + 1, spare);
+        for _ in 0..spare {
+            ground.add(FileKind::Regular, 0);
+        }
+        let streams = (f64::from(app.whole.five.process_num.max(1)) * scale.users).round();
+        for id in 1..=streams.clamp(1.0, STREAMS_MAX) as u32 {
+            ground.streams.push(StreamEntry { id, process: id, ..StreamEntry::default() });
+        }
+        ground
+    }
+
+    pub(super) fn entries(&self) -> &[FileEntry] {
+        &self.entries
+    }
+
+    pub(super) fn streams(&self) -> &[StreamEntry] {
+        &self.streams
+    }
+
+    /// Lays pages out in files of one length; `is_empty`: their length is 0 at the start.
+    fn lay(&mut self, (from, pages): (usize, usize), files: usize, is_made: bool, is_empty: bool) {
+        let files = files.min(pages);
+        for number in 0..files {
+            let (start, end) = (pages * number / files, pages * (number + 1) / files);
+            let bytes = if is_made || is_empty { 0 } else { (end - start) as u64 * PAGE_BYTES };
+            let id = self.add(FileKind::Regular, bytes);
+            self.data.push(Data { id, from: from + start, pages: end - start, is_made });
+        }
+    }
+
+    fn add(&mut self, kind: FileKind, first_bytes: u64) -> u32 {
+        let is_full = self.entries.len() % DIRECTORY_FILES == 0;
+        if is_full && kind == FileKind::Regular {
+            let directory = self.add_entry(FileKind::Directory, 0, 0);
+            self.directories.push(directory);
+        }
+        let directory = self.directories.last().copied().unwrap_or(0);
+        self.add_entry(kind, directory, first_bytes)
+    }
+
+    fn add_entry(&mut self, kind: FileKind, directory: u32, first_bytes: u64) -> u32 {
+        let id = self.entries.len() as u32 + 1;
+        let depth = if directory == 0 { 0 } else { 1 };
+        let last_bytes = first_bytes;
+        let entry = FileEntry { id, kind, directory, depth, first_bytes, last_bytes, ..FileEntry::default() };
+        self.entries.push(entry);
+        id
+    }
+
+    /// The file of a page, as an index of `data`.
+    pub(super) fn file_of(&self, page: usize) -> usize {
+        self.data.partition_point(|data| data.from + data.pages <= page)
+    }
+}

@@ -1,0 +1,566 @@
+//! What streams do, call after call: classes follow each other as in the model, each stream in a time of
+//! its own, all of them drawing from the same bags.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use ioscape_model::app::{App, Behaviour};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::Scale;
+use super::bags::{Bag, SizeBag};
+use super::ground::Ground;
+use super::places::{Factors, PAGE_BYTES, Places, READ, WRITE};
+use super::timing::{Timing, transfers};
+use crate::character::Class;
+use crate::event::{Event, Flags, Op};
+
+/// Files that a stream has open at a time.
+const OPEN_MAX: usize = 64;
+/// Calls that are made into events; for others time passes.
+const MADE: [Op; 20] = [
+    Op::Sync,
+    Op::Dsync,
+    Op::Open,
+    Op::Create,
+    Op::Close,
+    Op::Stat,
+    Op::LookupNeg,
+    Op::Readdir,
+    Op::Unlink,
+    Op::Rename,
+    Op::Mkdir,
+    Op::Rmdir,
+    Op::Symlink,
+    Op::Chattr,
+    Op::Xattr,
+    Op::Lock,
+    Op::Rsync,
+    Op::Read,
+    Op::Write,
+    Op::Wait,
+];
+/// Classes of calls, by the name that a model has for them.
+const CLASSES: [&str; 9] =
+    ["read", "write", "sync", "open", "close", "look", "change", "map", "other"];
+
+/// What a call is made into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// A read or write that moves bytes.
+    Transfer(usize),
+    Call(Op),
+    /// Time passes.
+    Pass,
+}
+
+/// What is left of a stretch.
+#[derive(Debug)]
+struct Bags {
+    calls: [Bag<What>; CLASSES.len()],
+    next: [Bag<usize>; CLASSES.len()],
+    sizes: [SizeBag; 2],
+    /// Requests that go on where the one before of their handle ended.
+    follows: f64,
+    requests: f64,
+    /// Syncs by the word of their kind: of a directory, of nothing, of data.
+    syncs: Bag<Synced>,
+    timing: Timing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Synced {
+    Directory,
+    Clean,
+    Data,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    handle: u32,
+    /// An index of the ground's data.
+    data: usize,
+    /// Where the last request ended.
+    position: Option<u64>,
+    is_dirty: bool,
+}
+
+#[derive(Debug, Default)]
+struct Stream {
+    class: Option<usize>,
+    /// The one used last is last.
+    open: Vec<Open>,
+    /// Where the next request is to begin.
+    planned: Option<usize>,
+    busy_ns: u64,
+    /// End of the last event, or of the time that passed.
+    now_ns: u64,
+}
+
+/// Makes events.
+pub(super) struct Walk<'a> {
+    stretches: Vec<&'a Behaviour>,
+    scale: &'a Scale,
+    ground: &'a Ground,
+    chance: Xoshiro256PlusPlus,
+    places: Places,
+    streams: Vec<Stream>,
+    turns: BinaryHeap<Reverse<(u64, usize)>>,
+    out: VecDeque<Event>,
+    bags: Bags,
+    /// Stretches begun.
+    begun: usize,
+    /// Bytes of each file of the ground's data; `None` where it is still to be made.
+    lengths: Vec<Option<u64>>,
+    unmade: usize,
+    handles: u32,
+    spare_used: u32,
+    end_ns: Option<u64>,
+}
+
+impl Bags {
+    fn new(behaviour: &Behaviour, scale: &Scale, streams: f64) -> Self {
+        let counts = transfers(behaviour);
+        let factors = factors(counts, scale);
+        let transfer = |at: usize| (counts[at] as f64 * factors[at]).round() as u64;
+        let mut calls: [Vec<(What, u64)>; CLASSES.len()] = Default::default();
+        let mut passing = [0_u64; CLASSES.len()];
+        for (name, count) in &behaviour.operations {
+            let Some(op) = Op::parse(name) else { continue };
+            let class = class_index(Class::holding(op).name());
+            let count = (*count as f64 * scale.users).round() as u64;
+            let is_transfer = matches!(op, Op::Read | Op::Write);
+            match op {
+                _ if class <= 1 || is_transfer => passing[class] += count,
+                Op::Wait => calls[class].push((What::Pass, count)),
+                op if MADE.contains(&op) => calls[class].push((What::Call(op), count)),
+                _ => calls[class].push((What::Pass, count)),
+            }
+        }
+        for (at, class) in [(READ, 0), (WRITE, 1)] {
+            calls[class].push((What::Transfer(at), transfer(at)));
+            let moving = (counts[at] as f64 * scale.users).round() as u64;
+            calls[class].push((What::Pass, passing[class].saturating_sub(moving)));
+        }
+        let row = |class: &str| {
+            let row = behaviour.order.transitions.get(class);
+            let row = row.into_iter().flatten();
+            Bag::new(row.map(|(to, count)| {
+                (class_index(to), (*count as f64 * scale.users).round() as u64)
+            }))
+        };
+        let requests = (transfer(READ) + transfer(WRITE)) as f64;
+        let synced = |name: &str| match name {
+            "directory" => Synced::Directory,
+            "clean" => Synced::Clean,
+            _ => Synced::Data,
+        };
+        let kinds = behaviour.syncs.by_kind.iter();
+        let sizes = [(&behaviour.sizes.read, READ), (&behaviour.sizes.write, WRITE)];
+        Self {
+            calls: calls.map(Bag::new),
+            next: CLASSES.map(row),
+            sizes: sizes.map(|(law, at)| {
+                SizeBag::new(law, (counts[at], behaviour.five.size_mean), factors[at])
+            }),
+            follows: behaviour.five.seq_frac * requests,
+            requests,
+            syncs: Bag::new(kinds.map(|(name, kind)| (synced(name), kind.count))),
+            timing: Timing::new(behaviour, streams, scale.rate),
+        }
+    }
+
+    /// The class that comes after one, as long as calls of it are left; `None` at the end.
+    fn next_class(
+        &mut self,
+        before: Option<usize>,
+        chance: &mut Xoshiro256PlusPlus,
+    ) -> Option<usize> {
+        let next = before.and_then(|class| self.next[class].draw(chance));
+        if let Some(class) = next.filter(|class| self.calls[*class].left() > 0) {
+            return Some(class);
+        }
+        let left: u64 = self.calls.iter().map(Bag::left).sum();
+        let mut at = chance.random_range(0..left.max(1));
+        for (class, calls) in self.calls.iter().enumerate() {
+            if at < calls.left() {
+                return Some(class);
+            }
+            at -= calls.left();
+        }
+        None
+    }
+}
+
+/// By what reads and writes are multiplied.
+fn factors(counts: [u64; 2], scale: &Scale) -> [f64; 2] {
+    let all = (counts[READ] + counts[WRITE]) as f64;
+    let Some(read) = scale.read else { return [scale.users; 2] };
+    [read, 1.0 - read]
+        .into_iter()
+        .zip(counts)
+        .map(|(share, count)| if count == 0 { 0.0 } else { scale.users * share * all / count as f64 })
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap_or([scale.users; 2])
+}
+
+fn class_index(name: &str) -> usize {
+    CLASSES.iter().position(|class| *class == name).unwrap_or(CLASSES.len() - 1)
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(app: &'a App, scale: &'a Scale, ground: &'a Ground, seed: u64) -> Self {
+        let stretches = app.stretches();
+        let users = ground.streams().len();
+        let mut walk = Self {
+            bags: Bags::new(stretches[0], scale, streams_before(users, scale)),
+            stretches,
+            scale,
+            ground,
+            chance: Xoshiro256PlusPlus::seed_from_u64(seed),
+            places: Places::new(ground.regions),
+            streams: (0..users).map(|_| Stream::default()).collect(),
+            turns: (0..users).map(|stream| Reverse((0, stream))).collect(),
+            out: VecDeque::new(),
+            begun: 1,
+            lengths: Vec::new(),
+            unmade: 0,
+            handles: 0,
+            spare_used: 0,
+            end_ns: scale.for_s.map(|seconds| (seconds * 1e9) as u64),
+        };
+        walk.begin_pass();
+        walk
+    }
+
+    /// All of the model comes once more.
+    fn begin_pass(&mut self) {
+        let counts = self.stretches.iter().fold([0, 0], |sum: [u64; 2], stretch| {
+            let count = transfers(stretch);
+            [sum[0] + count[0], sum[1] + count[1]]
+        });
+        let factors = factors(counts, self.scale);
+        let last = self.ground.caches.curve.last().copied().unwrap_or_default();
+        let first = self.ground.caches.curve.first().copied().unwrap_or_default();
+        let of = |at: usize, all: u64, first: u64| {
+            // More users touch what one has touched first.
+            let (all, first) = (all as f64, first as f64);
+            let again = (all - first).max(1.0);
+            let touches = ((all * factors[at] - first) / again).max(0.0);
+            let data = self.scale.data;
+            Factors { data, touches, first: data.min(all * factors[at] / first.max(1.0)) }
+        };
+        let reads = of(READ, first.reads, last.reads);
+        let writes = of(WRITE, first.writes, last.writes);
+        self.places.want(&self.ground.caches, &reads, &writes);
+        let length = |data: &super::ground::Data| {
+            let entry = &self.ground.entries()[data.id as usize - 1];
+            (!data.is_made).then_some(entry.first_bytes)
+        };
+        self.lengths = self.ground.data.iter().map(length).collect();
+        self.unmade = self.ground.data.iter().position(|data| data.is_made).unwrap_or(usize::MAX);
+    }
+
+    /// Goes on with the next stretch, or anew; whether there is more to come.
+    fn go_on(&mut self) -> bool {
+        if self.begun == self.stretches.len() {
+            let now_ns = self.streams.iter().map(|stream| stream.now_ns).max().unwrap_or(0);
+            if self.end_ns.is_none_or(|end_ns| now_ns >= end_ns) {
+                return false;
+            }
+            self.begun = 0;
+            self.begin_pass();
+        }
+        let streams = streams_before(self.streams.len(), self.scale);
+        self.bags = Bags::new(self.stretches[self.begun], self.scale, streams);
+        self.begun += 1;
+        true
+    }
+
+    /// Makes the next call of the stream whose turn it is; whether there is more to come.
+    fn step(&mut self) -> bool {
+        let Some(Reverse((now_ns, number))) = self.turns.pop() else { return false };
+        if self.end_ns.is_some_and(|end_ns| now_ns >= end_ns) {
+            return true; // this one has ended
+        }
+        let class = self.streams[number].class;
+        let Some(class) = self.bags.next_class(class, &mut self.chance) else {
+            self.turns.push(Reverse((now_ns, number)));
+            return self.go_on();
+        };
+        self.streams[number].class = Some(class);
+        let what = self.bags.calls[class].draw(&mut self.chance).unwrap_or(What::Pass);
+        let (gap_ns, busy_ns) = self.bags.timing.gap(&mut self.chance);
+        let stream = &mut self.streams[number];
+        stream.now_ns += gap_ns;
+        stream.busy_ns += busy_ns;
+        match what {
+            What::Transfer(direction) => self.transfer(number, direction),
+            What::Call(op) => self.call(number, op),
+            What::Pass => {
+                let is_other = class == CLASSES.len() - 1;
+                let timing = &self.bags.timing;
+                let ns = if is_other { timing.wait_ns } else { timing.call_ns };
+                self.streams[number].now_ns += ns as u64;
+            }
+        }
+        self.turns.push(Reverse((self.streams[number].now_ns, number)));
+        true
+    }
+
+    fn put(&mut self, number: usize, op: Op, file: u32, handle: u32) -> &mut Event {
+        let ns = self.bags.timing.call_ns as u64;
+        let stream = &mut self.streams[number];
+        let mut event = Event::new(stream.now_ns, op);
+        (event.file, event.handle, event.stream) = (file, handle, number as u32 + 1);
+        event.duration_ns = Some(ns);
+        event.cpu_gap_ns = Some(std::mem::take(&mut stream.busy_ns));
+        stream.now_ns += ns;
+        self.out.push_back(event);
+        self.out.back_mut().expect("it was just put there")
+    }
+
+    fn transfer(&mut self, number: usize, direction: usize) {
+        let Some(bytes) = self.bags.sizes[direction].draw(&mut self.chance) else { return };
+        let wanted = self.bags.follows / self.bags.requests.max(1.0);
+        self.bags.requests -= 1.0;
+        let goes_on = self.streams[number].planned.is_none()
+            && self.chance.random::<f64>() < wanted
+            && self.can_go_on(number, direction, bytes);
+        let (at, offset) = if goes_on {
+            self.bags.follows -= 1.0;
+            let at = self.streams[number].open.len() - 1;
+            (at, self.streams[number].open[at].position.unwrap_or(0))
+        } else {
+            let planned = self.streams[number].planned.take();
+            let page = planned.unwrap_or_else(|| self.places.draw(direction, &mut self.chance));
+            let Some(found) = self.begin_at(number, direction, (page, bytes)) else { return };
+            found
+        };
+        let Open { handle, data: file, .. } = self.streams[number].open[at];
+        let data = self.ground.data[file];
+        let op = if direction == READ { Op::Read } else { Op::Write };
+        let event = self.put(number, op, data.id, handle);
+        (event.offset, event.length) = (offset, bytes);
+        let first = (offset / PAGE_BYTES) as usize;
+        let end = ((offset + bytes).div_ceil(PAGE_BYTES) as usize).min(data.pages);
+        self.places.touch(direction, data.from + first..data.from + end.max(first));
+        let open = &mut self.streams[number].open[at];
+        open.position = Some(offset + bytes);
+        open.is_dirty |= direction == WRITE;
+        if direction == WRITE {
+            let length = self.lengths[file].get_or_insert(0);
+            *length = (*length).max(offset + bytes);
+        }
+        self.use_last(number, at);
+    }
+
+    fn can_go_on(&self, number: usize, direction: usize, bytes: u64) -> bool {
+        let Some(open) = self.streams[number].open.last() else { return false };
+        let Some(position) = open.position else { return false };
+        let pages = self.ground.data[open.data].pages as u64;
+        let end = if direction == WRITE { None } else { self.lengths[open.data] };
+        position + bytes <= end.unwrap_or(pages * PAGE_BYTES)
+    }
+
+    /// The open file that holds a page, and where in it a request that begins there lies.
+    fn begin_at(
+        &mut self,
+        number: usize,
+        direction: usize,
+        (page, bytes): (usize, u64),
+    ) -> Option<(usize, u64)> {
+        let file = self.ground.file_of(page);
+        let data = *self.ground.data.get(file)?;
+        let room = data.pages as u64 * PAGE_BYTES;
+        let from = (page - data.from) as u64 * PAGE_BYTES;
+        let within = match bytes {
+            0 | PAGE_BYTES.. => 0,
+            small => self.chance.random_range(0..PAGE_BYTES / small) * small,
+        };
+        let mut offset = (from + within).min(room.saturating_sub(bytes));
+        if direction == READ {
+            // What nobody has written yet cannot be read.
+            let length = self.lengths[file].unwrap_or(0);
+            offset = offset.min(length.saturating_sub(bytes));
+        }
+        let open = self.streams[number].open.iter().position(|open| open.data == file);
+        let at = match open {
+            Some(at) => at,
+            None => self.open(number, file),
+        };
+        // Not by accident where the one before ended: that would be to go on.
+        let is_there = self.streams[number].open[at].position == Some(offset);
+        if is_there && offset >= bytes.max(PAGE_BYTES) {
+            offset -= bytes.max(PAGE_BYTES);
+        }
+        Some((at, offset))
+    }
+
+    /// Opens or makes a file, as calls of the bag as long as there are any.
+    fn open(&mut self, number: usize, file: usize) -> usize {
+        let op = if self.lengths[file].is_none() { Op::Create } else { Op::Open };
+        self.bags.calls[3].take(What::Call(op));
+        self.open_by(number, file, op)
+    }
+
+    fn open_by(&mut self, number: usize, file: usize, op: Op) -> usize {
+        if self.streams[number].open.len() >= OPEN_MAX {
+            self.bags.calls[4].take(What::Call(Op::Close));
+            self.close(number, 0);
+        }
+        self.handles += 1;
+        let handle = self.handles;
+        let event = self.put(number, op, self.ground.data[file].id, handle);
+        if op == Op::Create {
+            event.flags = Flags::TRUNC;
+            self.lengths[file] = Some(0);
+        }
+        let opened = Open { handle, data: file, position: None, is_dirty: false };
+        self.streams[number].open.push(opened);
+        self.streams[number].open.len() - 1
+    }
+
+    fn close(&mut self, number: usize, at: usize) {
+        let Open { handle, data, .. } = self.streams[number].open.remove(at);
+        self.put(number, Op::Close, self.ground.data[data].id, handle);
+    }
+
+    fn use_last(&mut self, number: usize, at: usize) {
+        let open = self.streams[number].open.remove(at);
+        self.streams[number].open.push(open);
+    }
+
+    fn call(&mut self, number: usize, op: Op) {
+        match op {
+            Op::Sync | Op::Dsync | Op::Rsync => self.sync(number, op),
+            Op::Open => self.open_planned(number),
+            Op::Create => self.create(number),
+            Op::Close => {
+                if let Some(last) = self.streams[number].open.len().checked_sub(1) {
+                    self.streams[number].planned = None;
+                    self.close(number, last);
+                }
+            }
+            Op::Lock => {
+                if let Some(Open { handle, data, .. }) = self.streams[number].open.last().copied() {
+                    self.put(number, op, self.ground.data[data].id, handle);
+                }
+            }
+            Op::Readdir => {
+                let directories = &self.ground.directories;
+                if !directories.is_empty() {
+                    let directory = directories[self.chance.random_range(0..directories.len())];
+                    self.put(number, op, directory, 0);
+                }
+            }
+            Op::Stat | Op::Chattr | Op::Xattr => {
+                if let Some(file) = self.some_file() {
+                    let id = self.ground.data[file].id;
+                    self.put(number, op, id, 0);
+                }
+            }
+            _ => self.name(number, op),
+        }
+    }
+
+    /// A file that is there, by chance.
+    fn some_file(&mut self) -> Option<usize> {
+        let count = self.ground.data.len();
+        let from = self.chance.random_range(0..count.max(1));
+        (from..count).chain(0..from).find(|file| self.lengths[*file].is_some())
+    }
+
+    /// Calls on names: each is about a name of its own.
+    fn name(&mut self, number: usize, op: Op) {
+        let (first, count) = self.ground.spare;
+        if self.spare_used >= count {
+            return;
+        }
+        let id = first + self.spare_used;
+        self.spare_used += 1;
+        let event = self.put(number, op, id, 0);
+        match op {
+            Op::LookupNeg => event.error = 2,
+            Op::Rename => event.other = u64::from(id),
+            _ => {}
+        }
+    }
+
+    /// Opens the file of a request that is to come.
+    fn open_planned(&mut self, number: usize) {
+        let is_read = self.bags.sizes[READ].left() > 0;
+        let direction = if is_read { READ } else { WRITE };
+        let page = self.places.draw(direction, &mut self.chance);
+        let mut file = self.ground.file_of(page);
+        let is_there = self.lengths.get(file).is_some_and(Option::is_some);
+        if is_there && (self.bags.sizes[READ].left() + self.bags.sizes[WRITE].left()) > 0 {
+            self.streams[number].planned = Some(page);
+        } else {
+            let Some(other) = self.some_file() else { return };
+            file = other;
+        }
+        let open = &mut self.streams[number].open;
+        // The new one takes the place of one that is open already.
+        if let Some(at) = open.iter().position(|open| open.data == file) {
+            let is_closed = self.bags.calls[4].take(What::Call(Op::Close));
+            if is_closed {
+                self.close(number, at);
+            } else {
+                self.streams[number].open.remove(at);
+            }
+        }
+        self.open_by(number, file, Op::Open);
+    }
+
+    /// Makes the next file that is to be made.
+    fn create(&mut self, number: usize) {
+        let unmade = self.unmade..self.lengths.len();
+        let next = unmade.into_iter().find(|file| self.lengths[*file].is_none());
+        let Some(file) = next else {
+            self.name(number, Op::Create);
+            return;
+        };
+        self.unmade = file + 1;
+        self.open_by(number, file, Op::Create);
+        if self.bags.sizes[WRITE].left() > 0 {
+            self.streams[number].planned = Some(self.ground.data[file].from);
+        }
+    }
+
+    fn sync(&mut self, number: usize, op: Op) {
+        let kind = self.bags.syncs.draw(&mut self.chance).unwrap_or(Synced::Data);
+        if kind == Synced::Directory && !self.ground.directories.is_empty() {
+            let directory = self.ground.directories[0];
+            self.put(number, op, directory, 0);
+            return;
+        }
+        let open = &mut self.streams[number].open;
+        let wants_dirty = kind == Synced::Data;
+        let found = open.iter().rposition(|open| open.is_dirty == wants_dirty);
+        let Some(at) = found.or_else(|| open.len().checked_sub(1)) else { return };
+        open[at].is_dirty = false;
+        let Open { handle, data, .. } = open[at];
+        self.put(number, op, self.ground.data[data].id, handle);
+    }
+}
+
+/// Streams of the model itself.
+fn streams_before(users: usize, scale: &Scale) -> f64 {
+    (users as f64 / scale.users).max(1.0)
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        while self.out.is_empty() {
+            if !self.step() {
+                return self.out.pop_front();
+            }
+        }
+        self.out.pop_front()
+    }
+}
