@@ -15,16 +15,18 @@ use ioscape_engine::memory_limit::MemoryLimit;
 use ioscape_engine::{Clock, Error, RunId, Stopwatch, host, target};
 use ioscape_experiment::bench::clear_leftovers;
 use ioscape_experiment::replay::{self, Ground, Load, Settings, Step, Surveyed};
+use ioscape_model::units::parse_duration_s;
 use ioscape_model::{
     End, Header, Line, Method, Point, Ranges, Record, Rules, Spacing, Start, Warning,
 };
+use ioscape_trace::regenerate::Scale;
 
 use crate::args::Common;
 use crate::bench;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
-use crate::origin::origin;
+use crate::origin::{drawn_seed, origin};
 use crate::out_file;
 use crate::output::{self, answer, say};
 use crate::page_file;
@@ -32,17 +34,20 @@ use crate::trace::source;
 
 /// Times between calls are divided by this at most; beyond it `max` is meant.
 const SPEED_MAX: f64 = 1000.0;
+const SCALE_MAX: f64 = 1000.0;
 const EXAMPLES: &str = "\
 Examples:
   ioscape trace record -o build.parquet -- make -j4
   ioscape replay build.parquet /mnt/new
-  ioscape replay build.parquet /mnt/new --speed max --repeats 5 --start cold";
+  ioscape replay build.parquet /mnt/new --speed max --repeats 5 --start cold
+  ioscape trace model build.parquet -o build.json
+  ioscape replay build.json /mnt/new --scale users=4,data=10 --for 5m";
 
 /// What can be typed.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReplayArgs {
-    /// A trace: `ioscape trace record` and `trace import` make them
+    /// A trace, or an application's model, of which load is made: `ioscape trace record`, `trace import` and `trace model` make them
     #[arg(value_name = "TRACE")]
     source: PathBuf,
     /// A directory: files are made in a directory of their own below it, and removed afterwards
@@ -57,6 +62,12 @@ pub(crate) struct ReplayArgs {
     /// Which data are in the page cache at the start
     #[arg(long, value_enum, value_name = "STATE", default_value_t = StartArg::AsRecorded)]
     start: StartArg,
+    /// Of a model: what to multiply, of users (streams, each as busy, on the same data), data (files and distances), rate (calls per time), and the share of requests that read
+    #[arg(long, value_name = "users=N,data=N,rate=N,read=N", value_parser = parse_scale)]
+    scale: Option<Scale>,
+    /// Of a model: how long, again and again from its start [default: once]
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration_s)]
+    duration_s: Option<f64>,
     /// Replay so many times, each with files laid out anew
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -101,6 +112,29 @@ fn parse_speed(text: &str) -> Result<Speed, String> {
     Ok(Speed::Times(times))
 }
 
+fn parse_scale(text: &str) -> Result<Scale, String> {
+    let mut scale = Scale::default();
+    for part in text.split(',') {
+        let (key, value) = part.split_once('=').ok_or_else(|| {
+            format!("`{part}` is no part of a scale: users=2, data=10, rate=0.5, read=0.9")
+        })?;
+        let value: f64 = value.parse().map_err(|_| format!("{key}={value} is no number"))?;
+        let most = if key == "read" { 1.0 } else { SCALE_MAX };
+        let least = if key == "read" { 0.0 } else { 1.0 / SCALE_MAX };
+        if !(least..=most).contains(&value) {
+            return Err(format!("{key}={value} lies outside {least} to {most}"));
+        }
+        match key {
+            "users" => scale.users = value,
+            "data" => scale.data = value,
+            "rate" => scale.rate = value,
+            "read" => scale.read = Some(value),
+            _ => return Err(format!("there is no {key} to scale: users, data, rate, read")),
+        }
+    }
+    Ok(scale)
+}
+
 /// When a call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Arrivals {
@@ -122,6 +156,12 @@ enum StartArg {
 }
 
 impl ReplayArgs {
+    /// What is changed of a model; `None` where nothing was asked for.
+    fn scale(&self) -> Option<Scale> {
+        let is_asked = self.scale.is_some() || self.duration_s.is_some();
+        is_asked.then(|| Scale { for_s: self.duration_s, ..self.scale.unwrap_or_default() })
+    }
+
     fn settings(&self) -> anyhow::Result<Settings> {
         let start = match self.start {
             StartArg::AsRecorded => Start::AsRecorded,
@@ -154,20 +194,21 @@ pub(crate) fn replay(args: &ReplayArgs, clock: Clock) -> anyhow::Result<Exit> {
             args.target.display()
         )));
     }
-    let load = load::open(&args.source)?;
+    let seed = args.common.seed.unwrap_or_else(drawn_seed);
+    let load = load::open(&args.source, args.scale(), seed)?;
     let interrupt = Interrupt::catch()?;
-    let outcome = run(args, &settings, &*load, (clock, &interrupt));
+    let outcome = run(args, &settings, (&*load, seed), (clock, &interrupt));
     interrupt.settle(outcome)
 }
 
 fn run(
     args: &ReplayArgs,
     settings: &Settings,
-    load: &dyn Load,
+    (load, seed): (&dyn Load, u64),
     (clock, interrupt): (Clock, &Interrupt),
 ) -> anyhow::Result<Exit> {
     let run = RunId::random()?;
-    let origin = origin(&run, args.common.seed);
+    let origin = origin(&run, Some(seed));
     let usual = || journal::default_record("ioscape-replay", &origin.start_time);
     let out = args.out.clone().unwrap_or_else(usual);
     out_file::check_new(&out, "--out")?;
@@ -233,8 +274,7 @@ impl Rounds<'_> {
         for round in 0..args.repeats {
             let progress = Progress::new("replaying", *load, args.common.quiet);
             let mut on_step = |step| progress.show(step);
-            let made =
-                replay::replay(*load, surveyed, (settings, round), ground, &mut on_step);
+            let made = replay::replay(*load, surveyed, (settings, round), ground, &mut on_step);
             drop(progress);
             match made {
                 Ok(made) => {
@@ -328,6 +368,15 @@ impl Drop for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scales_are_read() {
+        let scale = parse_scale("users=2,read=0").unwrap();
+        assert_eq!(scale, Scale { users: 2.0, read: Some(0.0), ..Scale::default() });
+        for text in ["", "users", "users=0", "users=x", "read=1.1", "data=1e9", "files=2"] {
+            assert!(parse_scale(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn speeds_are_read() {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Contrast, DeviceLayer, Element, End, Forecast, Hints, Host, Interval, Layer, Limits, Point,
-    Ranges, Replay, ResponseTime, Rules, Score, SheetFigures, SheetLine, Suite, Sustained, Target, Trial,
-    Warning, Workload, units::show_size,
+    Ranges, Replay, ResponseTime, Rules, Score, SheetFigures, SheetLine, Suite, Sustained, Target,
+    Trial, Warning, Workload, units::show_size,
 };
 
 /// The record format this build writes.

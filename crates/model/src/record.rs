@@ -6,8 +6,8 @@
 use std::io::{BufRead, Read};
 
 use crate::{
-    Border, Element, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region,
-    Replay, RulesError, SuiteLines, Sustained, Warning,
+    Border, Element, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region, Replay,
+    RulesError, SuiteLines, Sustained, Warning,
     line::{FORMAT_VERSION, Resumed},
     seal::{Chain, Follower, Seal},
 };

@@ -6,6 +6,7 @@
 //! pages, what stands in which directory, which calls failed.
 
 mod bags;
+mod calls;
 mod ground;
 mod places;
 mod stack;
@@ -70,8 +71,7 @@ impl Regenerated {
     /// # Errors
     /// When the model says too little, or has more data than fit.
     pub fn new(app: App, scale: Scale, seed: u64) -> Result<Self, Error> {
-        let requests: u64 =
-            app.stretches().iter().map(|stretch| timing::requests(stretch)).sum();
+        let requests: u64 = app.stretches().iter().map(|stretch| timing::requests(stretch)).sum();
         if requests == 0 {
             return Err(Error::Empty);
         }

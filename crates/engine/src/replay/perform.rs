@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rustix::fs::{
-    Advice, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, RawDir, Timespec, Timestamps,
+    Advice, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, RawDir, SeekFrom, Timespec,
+    Timestamps,
 };
 use rustix::io::{Errno, Result};
 
@@ -165,7 +166,9 @@ impl<'a> Performer<'a> {
             Some(handle) => handle,
             None => {
                 let how = How(action.how.0 & (How::DIRECT.0 | How::SYNC.0 | How::APPEND.0));
-                let handle = Arc::new(Handle { descriptor: self.open_file(action.file, how, OFlags::empty())? });
+                let handle = Arc::new(Handle {
+                    descriptor: self.open_file(action.file, how, OFlags::empty())?,
+                });
                 self.stage.handles.put(number, Arc::clone(&handle));
                 self.stage.reopened.fetch_add(1, Ordering::Relaxed);
                 handle
@@ -204,8 +207,7 @@ impl<'a> Performer<'a> {
     }
 
     fn open(&mut self, action: &Action) -> Result<()> {
-        let extra =
-            if action.kind == Kind::Create { OFlags::CREATE } else { OFlags::empty() };
+        let extra = if action.kind == Kind::Create { OFlags::CREATE } else { OFlags::empty() };
         let descriptor = self.open_file(action.file, action.how, extra)?;
         if (action.kind == Kind::Create || action.how.has(How::TRUNC))
             && let Ok(mut copied) = self.stage.copied.lock()
@@ -288,6 +290,10 @@ impl<'a> Performer<'a> {
 
     fn list(&mut self, action: &Action) -> Result<u64> {
         let handle = self.handle(action)?;
+        if action.handle == 0 {
+            // Nobody opened it, so nobody has listed a part of it yet.
+            rustix::fs::seek(&handle.descriptor, SeekFrom::Start(0))?;
+        }
         let mut memory = [MaybeUninit::<u8>::uninit(); LIST_BYTES];
         let mut entries = RawDir::new(&handle.descriptor, &mut memory);
         let mut count = 0;

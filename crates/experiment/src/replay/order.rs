@@ -149,7 +149,8 @@ impl<'a> Planner<'a> {
             Op::Exit => return self.exit(event, say),
             _ => {}
         }
-        let is_staged = event.file == 0 && event.op == Op::Sync || self.surveyed.is_staged(event.file);
+        let is_staged =
+            event.file == 0 && event.op == Op::Sync || self.surveyed.is_staged(event.file);
         match kind(event) {
             Some(kind) if is_staged => self.call(event, kind, say),
             _ => self.pass_over(event),

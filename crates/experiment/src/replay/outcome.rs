@@ -43,9 +43,8 @@ fn replay(facts: &Facts<'_>, made: &Made) -> Replay {
     let operations = tally.operations.iter();
     let operations = operations.map(|(op, sum)| (op.name().to_owned(), operation(sum))).collect();
     let bytes = |classes: [usize; 2]| classes.map(|at| tally.classes[at].bytes).iter().sum();
-    let shown = |times: &Times, is_shown: bool| {
-        (is_shown && times.count() > 0).then(|| times.response())
-    };
+    let shown =
+        |times: &Times, is_shown: bool| (is_shown && times.count() > 0).then(|| times.response());
     Replay {
         round: facts.round,
         source: load.source().to_owned(),
@@ -100,11 +99,7 @@ fn point(facts: &Facts<'_>, made: &Made, replay: &Replay) -> Point {
         latency_s: replay.latency_s,
         classes: Classes { read_seq, read_rand, write_seq, write_rand },
         elapsed_s: made.elapsed_s + facts.layout_s,
-        spent_s: Spent {
-            layout: facts.layout_s,
-            measuring: made.elapsed_s,
-            ..Spent::default()
-        },
+        spent_s: Spent { layout: facts.layout_s, measuring: made.elapsed_s, ..Spent::default() },
         warnings: doubts(replay),
         ..Point::bare(work, "replay", throughput)
     }

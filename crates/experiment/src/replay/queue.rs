@@ -110,10 +110,7 @@ impl<'scope, 'env> Lanes<'scope, 'env> {
 }
 
 /// Makes all steps of a load.
-pub(super) fn make(
-    course: &Course<'_>,
-    on_step: &mut dyn FnMut(super::Step),
-) -> Result<Made> {
+pub(super) fn make(course: &Course<'_>, on_step: &mut dyn FnMut(super::Step)) -> Result<Made> {
     let Course { load, surveyed, settings, ground, stage } = course;
     let shared = Shared {
         stage,

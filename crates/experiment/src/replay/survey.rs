@@ -159,7 +159,8 @@ impl Found {
     fn stage_file(&self, start: Start) -> StageFile {
         let is_device = self.kind == FileKind::Block;
         let bytes = self.first_bytes.max(self.needed_bytes);
-        let bytes = if is_device { bytes.max(self.last_bytes).max(self.written_end) } else { bytes };
+        let bytes =
+            if is_device { bytes.max(self.last_bytes).max(self.written_end) } else { bytes };
         // Nobody called a page of a fault by its bytes: the last page of a file is whole.
         let at_start = AtStart {
             bytes,
@@ -209,6 +210,7 @@ pub(super) fn survey(
         character.event(&event).map_err(unreadable)?;
     }
     character.finish(info).map_err(unreadable)?;
+    see_directories(&mut files);
     let behaviour = character.app().whole;
     let recorded_s = if info.elapsed_s > 0.0 { info.elapsed_s } else { end_ns as f64 / 1e9 };
     Ok(Surveyed {
@@ -219,6 +221,21 @@ pub(super) fn survey(
         events,
         recorded_s,
     })
+}
+
+/// Directories that nobody made were there, whether or not a call named them.
+fn see_directories(files: &mut [Found]) {
+    for file in 1..files.len() {
+        if !files[file].seen || !files[file].is_staged() {
+            continue;
+        }
+        let mut above = files[file].directory as usize;
+        while let Some(directory) = files.get_mut(above).filter(|found| above != 0 && !found.seen) {
+            directory.seen = true;
+            directory.kind = FileKind::Directory;
+            above = directory.directory as usize;
+        }
+    }
 }
 
 fn table(entries: &[FileEntry]) -> Result<Vec<Found>> {

@@ -45,9 +45,8 @@ impl Times {
 
     /// Percentiles, seconds.
     pub(super) fn response(&self) -> ResponseTime {
-        let quantile = |quantile| {
-            (self.histogram.value_at_quantile(quantile)).min(self.max_ns) as f64 / 1e9
-        };
+        let quantile =
+            |quantile| (self.histogram.value_at_quantile(quantile)).min(self.max_ns) as f64 / 1e9;
         ResponseTime {
             mean: self.total_ns as f64 / 1e9 / self.count().max(1) as f64,
             p50: quantile(0.5),

@@ -47,7 +47,10 @@ const US: u64 = 1000;
 
 impl Written {
     fn new() -> Self {
-        Self { info: TraceInfo { layer: Layer::Syscall, ..TraceInfo::default() }, ..Self::default() }
+        Self {
+            info: TraceInfo { layer: Layer::Syscall, ..TraceInfo::default() },
+            ..Self::default()
+        }
     }
 
     fn file(&mut self, kind: FileKind, directory: u32, first_bytes: u64) -> u32 {
@@ -146,6 +149,17 @@ fn every_call_ends_as_it_did_and_the_kernel_counts_the_bytes() {
 
 fn libc_enoent() -> i16 {
     2
+}
+
+#[test]
+fn directories_that_no_call_names_are_there() {
+    let mut trace = Written::new();
+    let above = trace.file(FileKind::Directory, 0, 0);
+    let directory = trace.file(FileKind::Directory, above, 0);
+    let file = trace.file(FileKind::Regular, directory, 0);
+    let one = trace.stream(1, 0);
+    trace.put(one, Op::Create, file, 1);
+    alike(&trace, &MAX);
 }
 
 #[test]

@@ -19,7 +19,8 @@ pub(super) fn replays(page: &mut Page, record: &Record) {
     table.set_header(["operation", "calls", "bytes", "mean", "p50", "p99", "longest"]);
     for (name, of_name) in &last.operations {
         let time = of_name.time_s;
-        let bytes = if of_name.bytes == 0 { String::new() } else { show_bytes(of_name.bytes as f64) };
+        let bytes =
+            if of_name.bytes == 0 { String::new() } else { show_bytes(of_name.bytes as f64) };
         let mut cells = vec![clean(&name.to_lowercase()), of_name.count.to_string(), bytes];
         cells.extend([time.mean, time.p50, time.p99, time.max].map(show_seconds));
         table.add_row(cells);

@@ -38,6 +38,14 @@ impl<T: Copy + PartialEq> Bag<T> {
         None
     }
 
+    /// Puts one back.
+    pub(super) fn put(&mut self, thing: T) {
+        if let Some((_, count)) = self.things.iter_mut().find(|(other, _)| *other == thing) {
+            *count += 1;
+            self.left += 1;
+        }
+    }
+
     /// Takes a certain one, if there is one left.
     pub(super) fn take(&mut self, thing: T) -> bool {
         let found = self.things.iter_mut().find(|(other, count)| *other == thing && *count > 0);

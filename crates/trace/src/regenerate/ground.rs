@@ -12,6 +12,8 @@ use crate::event::{FileEntry, FileKind, StreamEntry};
 const DIRECTORY_FILES: usize = 64;
 /// Names that are only looked up, made or removed.
 const SPARE_MAX: u64 = 1 << 20;
+/// Calls on names, each of which takes one that no other call is about.
+const NAMES: [&str; 5] = ["LOOKUP_NEG", "UNLINK", "RENAME", "MKDIR", "SYMLINK"];
 const STREAMS_MAX: f64 = 4096.0;
 
 /// A file of data: a stretch of the address space.
@@ -35,6 +37,8 @@ pub(super) struct Ground {
     pub(super) directories: Vec<u32>,
     /// The first of the ids that stand for names without data, and how many there are.
     pub(super) spare: (u32, u32),
+    /// Directories that are only removed, likewise.
+    pub(super) spare_directories: (u32, u32),
 }
 
 /// The model's curve, or one in which all pages are as likely.
@@ -78,6 +82,7 @@ impl Ground {
             caches,
             directories: Vec::new(),
             spare: (0, 0),
+            spare_directories: (0, 0),
         };
         let count = |name: &str| app.whole.operations.get(name).copied().unwrap_or(0);
         let files: u64 = app.whole.files.iter().map(|class| class.files).sum();
@@ -99,11 +104,16 @@ impl Ground {
         let runs = (app.whole.sequence.run_bytes_mean / PAGE_BYTES as f64).ceil().max(1.0) as usize;
         ground.regions[READ] = Region::new(0, read, runs);
         ground.regions[WRITE] = Region::new(read, written, runs);
-        let names = ["LOOKUP_NEG", "UNLINK", "RENAME", "MKDIR", "RMDIR", "LINK", "SYMLINK", "CREATE"];
-        let spare = names.map(count).iter().sum::<u64>().min(SPARE_MAX) as u32;
+        let times = |count: u64| ((count as f64 * scale.users) as u64).min(SPARE_MAX) as u32;
+        let spare = times(NAMES.map(count).iter().sum());
         ground.spare = (ground.entries.len() as u32 + 1, spare);
+        let directory = ground.directories.last().copied().unwrap_or(0);
         for _ in 0..spare {
-            ground.add(FileKind::Regular, 0);
+            ground.add_entry(FileKind::Regular, directory, 0);
+        }
+        ground.spare_directories = (ground.entries.len() as u32 + 1, times(count("RMDIR")));
+        for _ in 0..ground.spare_directories.1 {
+            ground.add_entry(FileKind::Directory, 0, 0);
         }
         let streams = (f64::from(app.whole.five.process_num.max(1)) * scale.users).round();
         for id in 1..=streams.clamp(1.0, STREAMS_MAX) as u32 {
@@ -126,26 +136,34 @@ impl Ground {
         for number in 0..files {
             let (start, end) = (pages * number / files, pages * (number + 1) / files);
             let bytes = if is_made || is_empty { 0 } else { (end - start) as u64 * PAGE_BYTES };
-            let id = self.add(FileKind::Regular, bytes);
+            let id = self.add(bytes);
             self.data.push(Data { id, from: from + start, pages: end - start, is_made });
         }
     }
 
-    fn add(&mut self, kind: FileKind, first_bytes: u64) -> u32 {
-        let is_full = self.entries.len() % DIRECTORY_FILES == 0;
-        if is_full && kind == FileKind::Regular {
+    /// A file of data, in a directory that has room for it.
+    fn add(&mut self, first_bytes: u64) -> u32 {
+        if self.data.len().is_multiple_of(DIRECTORY_FILES) {
             let directory = self.add_entry(FileKind::Directory, 0, 0);
             self.directories.push(directory);
         }
         let directory = self.directories.last().copied().unwrap_or(0);
-        self.add_entry(kind, directory, first_bytes)
+        self.add_entry(FileKind::Regular, directory, first_bytes)
     }
 
     fn add_entry(&mut self, kind: FileKind, directory: u32, first_bytes: u64) -> u32 {
         let id = self.entries.len() as u32 + 1;
         let depth = if directory == 0 { 0 } else { 1 };
         let last_bytes = first_bytes;
-        let entry = FileEntry { id, kind, directory, depth, first_bytes, last_bytes, ..FileEntry::default() };
+        let entry = FileEntry {
+            id,
+            kind,
+            directory,
+            depth,
+            first_bytes,
+            last_bytes,
+            ..FileEntry::default()
+        };
         self.entries.push(entry);
         id
     }

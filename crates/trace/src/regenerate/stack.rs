@@ -99,8 +99,7 @@ impl Stack {
     /// Starts time anew.
     fn compact(&mut self) {
         let is_live = |slot: &usize| self.words[slot / 64] >> (slot % 64) & 1 == 1;
-        let order: Vec<u32> =
-            (0..self.next).filter(is_live).map(|slot| self.pages[slot]).collect();
+        let order: Vec<u32> = (0..self.next).filter(is_live).map(|slot| self.pages[slot]).collect();
         self.words.fill(0);
         self.tree.fill(0);
         self.next = order.len();

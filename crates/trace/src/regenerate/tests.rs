@@ -5,11 +5,11 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::*;
+use crate::Collected;
 use crate::caches::mrc::{Access, Curve, ExactCurve};
 use crate::caches::{caches_of, pages_of};
 use crate::character::Character;
 use crate::event::{Layer, Op, Sink};
-use crate::Collected;
 
 /// Events with their tables.
 fn collected(load: &Regenerated) -> Collected {

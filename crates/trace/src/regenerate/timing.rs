@@ -86,7 +86,8 @@ impl Timing {
         let ns = if at < 0.5 {
             self.p50_ns * 2.0 * at
         } else if at < 0.9 {
-            self.p50_ns.max(1.0) * (self.p90_ns / self.p50_ns.max(1.0)).max(1.0).powf((at - 0.5) / 0.4)
+            self.p50_ns.max(1.0)
+                * (self.p90_ns / self.p50_ns.max(1.0)).max(1.0).powf((at - 0.5) / 0.4)
         } else {
             self.p90_ns - self.tail_ns * (1.0 - chance.random::<f64>()).ln()
         };

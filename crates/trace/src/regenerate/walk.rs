@@ -9,73 +9,14 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Scale;
-use super::bags::{Bag, SizeBag};
+use super::calls::{Bags, CLASSES, CLOSE, OPEN, Synced, What, factors};
 use super::ground::Ground;
 use super::places::{Factors, PAGE_BYTES, Places, READ, WRITE};
-use super::timing::{Timing, transfers};
-use crate::character::Class;
+use super::timing::transfers;
 use crate::event::{Event, Flags, Op};
 
 /// Files that a stream has open at a time.
 const OPEN_MAX: usize = 64;
-/// Calls that are made into events; for others time passes.
-const MADE: [Op; 20] = [
-    Op::Sync,
-    Op::Dsync,
-    Op::Open,
-    Op::Create,
-    Op::Close,
-    Op::Stat,
-    Op::LookupNeg,
-    Op::Readdir,
-    Op::Unlink,
-    Op::Rename,
-    Op::Mkdir,
-    Op::Rmdir,
-    Op::Symlink,
-    Op::Chattr,
-    Op::Xattr,
-    Op::Lock,
-    Op::Rsync,
-    Op::Read,
-    Op::Write,
-    Op::Wait,
-];
-/// Classes of calls, by the name that a model has for them.
-const CLASSES: [&str; 9] =
-    ["read", "write", "sync", "open", "close", "look", "change", "map", "other"];
-
-/// What a call is made into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    /// A read or write that moves bytes.
-    Transfer(usize),
-    Call(Op),
-    /// Time passes.
-    Pass,
-}
-
-/// What is left of a stretch.
-#[derive(Debug)]
-struct Bags {
-    calls: [Bag<What>; CLASSES.len()],
-    next: [Bag<usize>; CLASSES.len()],
-    sizes: [SizeBag; 2],
-    /// Requests that go on where the one before of their handle ended.
-    follows: f64,
-    requests: f64,
-    /// Syncs by the word of their kind: of a directory, of nothing, of data.
-    syncs: Bag<Synced>,
-    timing: Timing,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Synced {
-    Directory,
-    Clean,
-    Data,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Open {
     handle: u32,
@@ -83,6 +24,8 @@ struct Open {
     data: usize,
     /// Where the last request ended.
     position: Option<u64>,
+    /// It read or wrote.
+    direction: usize,
     is_dirty: bool,
 }
 
@@ -115,99 +58,9 @@ pub(super) struct Walk<'a> {
     lengths: Vec<Option<u64>>,
     unmade: usize,
     handles: u32,
-    spare_used: u32,
+    /// Names without data that calls were about; directories apart.
+    spare_used: [u32; 2],
     end_ns: Option<u64>,
-}
-
-impl Bags {
-    fn new(behaviour: &Behaviour, scale: &Scale, streams: f64) -> Self {
-        let counts = transfers(behaviour);
-        let factors = factors(counts, scale);
-        let transfer = |at: usize| (counts[at] as f64 * factors[at]).round() as u64;
-        let mut calls: [Vec<(What, u64)>; CLASSES.len()] = Default::default();
-        let mut passing = [0_u64; CLASSES.len()];
-        for (name, count) in &behaviour.operations {
-            let Some(op) = Op::parse(name) else { continue };
-            let class = class_index(Class::holding(op).name());
-            let count = (*count as f64 * scale.users).round() as u64;
-            let is_transfer = matches!(op, Op::Read | Op::Write);
-            match op {
-                _ if class <= 1 || is_transfer => passing[class] += count,
-                Op::Wait => calls[class].push((What::Pass, count)),
-                op if MADE.contains(&op) => calls[class].push((What::Call(op), count)),
-                _ => calls[class].push((What::Pass, count)),
-            }
-        }
-        for (at, class) in [(READ, 0), (WRITE, 1)] {
-            calls[class].push((What::Transfer(at), transfer(at)));
-            let moving = (counts[at] as f64 * scale.users).round() as u64;
-            calls[class].push((What::Pass, passing[class].saturating_sub(moving)));
-        }
-        let row = |class: &str| {
-            let row = behaviour.order.transitions.get(class);
-            let row = row.into_iter().flatten();
-            Bag::new(row.map(|(to, count)| {
-                (class_index(to), (*count as f64 * scale.users).round() as u64)
-            }))
-        };
-        let requests = (transfer(READ) + transfer(WRITE)) as f64;
-        let synced = |name: &str| match name {
-            "directory" => Synced::Directory,
-            "clean" => Synced::Clean,
-            _ => Synced::Data,
-        };
-        let kinds = behaviour.syncs.by_kind.iter();
-        let sizes = [(&behaviour.sizes.read, READ), (&behaviour.sizes.write, WRITE)];
-        Self {
-            calls: calls.map(Bag::new),
-            next: CLASSES.map(row),
-            sizes: sizes.map(|(law, at)| {
-                SizeBag::new(law, (counts[at], behaviour.five.size_mean), factors[at])
-            }),
-            follows: behaviour.five.seq_frac * requests,
-            requests,
-            syncs: Bag::new(kinds.map(|(name, kind)| (synced(name), kind.count))),
-            timing: Timing::new(behaviour, streams, scale.rate),
-        }
-    }
-
-    /// The class that comes after one, as long as calls of it are left; `None` at the end.
-    fn next_class(
-        &mut self,
-        before: Option<usize>,
-        chance: &mut Xoshiro256PlusPlus,
-    ) -> Option<usize> {
-        let next = before.and_then(|class| self.next[class].draw(chance));
-        if let Some(class) = next.filter(|class| self.calls[*class].left() > 0) {
-            return Some(class);
-        }
-        let left: u64 = self.calls.iter().map(Bag::left).sum();
-        let mut at = chance.random_range(0..left.max(1));
-        for (class, calls) in self.calls.iter().enumerate() {
-            if at < calls.left() {
-                return Some(class);
-            }
-            at -= calls.left();
-        }
-        None
-    }
-}
-
-/// By what reads and writes are multiplied.
-fn factors(counts: [u64; 2], scale: &Scale) -> [f64; 2] {
-    let all = (counts[READ] + counts[WRITE]) as f64;
-    let Some(read) = scale.read else { return [scale.users; 2] };
-    [read, 1.0 - read]
-        .into_iter()
-        .zip(counts)
-        .map(|(share, count)| if count == 0 { 0.0 } else { scale.users * share * all / count as f64 })
-        .collect::<Vec<_>>()
-        .try_into()
-        .unwrap_or([scale.users; 2])
-}
-
-fn class_index(name: &str) -> usize {
-    CLASSES.iter().position(|class| *class == name).unwrap_or(CLASSES.len() - 1)
 }
 
 impl<'a> Walk<'a> {
@@ -228,7 +81,7 @@ impl<'a> Walk<'a> {
             lengths: Vec::new(),
             unmade: 0,
             handles: 0,
-            spare_used: 0,
+            spare_used: [0; 2],
             end_ns: scale.for_s.map(|seconds| (seconds * 1e9) as u64),
         };
         walk.begin_pass();
@@ -248,9 +101,9 @@ impl<'a> Walk<'a> {
             // More users touch what one has touched first.
             let (all, first) = (all as f64, first as f64);
             let again = (all - first).max(1.0);
-            let touches = ((all * factors[at] - first) / again).max(0.0);
-            let data = self.scale.data;
-            Factors { data, touches, first: data.min(all * factors[at] / first.max(1.0)) }
+            let data = self.scale.data.min(all * factors[at] / first.max(1.0));
+            let touches = ((all * factors[at] - first * data) / again).max(0.0);
+            Factors { data: self.scale.data, touches, first: data }
         };
         let reads = of(READ, first.reads, last.reads);
         let writes = of(WRITE, first.writes, last.writes);
@@ -297,6 +150,11 @@ impl<'a> Walk<'a> {
         stream.now_ns += gap_ns;
         stream.busy_ns += busy_ns;
         match what {
+            What::Call(Op::Open | Op::Close) if self.is_within(number) => {
+                self.bags.calls[class].put(what);
+                self.bags.calls[READ].take(What::Transfer(READ));
+                self.transfer(number, READ);
+            }
             What::Transfer(direction) => self.transfer(number, direction),
             What::Call(op) => self.call(number, op),
             What::Pass => {
@@ -324,16 +182,17 @@ impl<'a> Walk<'a> {
 
     fn transfer(&mut self, number: usize, direction: usize) {
         let Some(bytes) = self.bags.sizes[direction].draw(&mut self.chance) else { return };
-        let wanted = self.bags.follows / self.bags.requests.max(1.0);
+        let is_wanted = self.is_to_go_on();
         self.bags.requests -= 1.0;
-        let goes_on = self.streams[number].planned.is_none()
-            && self.chance.random::<f64>() < wanted
-            && self.can_go_on(number, direction, bytes);
-        let (at, offset) = if goes_on {
+        let is_free = is_wanted && self.streams[number].planned.is_none();
+        let before = if is_free { self.ended_before(number, direction, bytes) } else { None };
+        let (at, offset) = if let Some((at, offset)) = before {
             self.bags.follows -= 1.0;
-            let at = self.streams[number].open.len() - 1;
-            (at, self.streams[number].open[at].position.unwrap_or(0))
+            (at, offset)
         } else {
+            if is_free {
+                self.turn_to_next(number, direction);
+            }
             let planned = self.streams[number].planned.take();
             let page = planned.unwrap_or_else(|| self.places.draw(direction, &mut self.chance));
             let Some(found) = self.begin_at(number, direction, (page, bytes)) else { return };
@@ -348,7 +207,7 @@ impl<'a> Walk<'a> {
         let end = ((offset + bytes).div_ceil(PAGE_BYTES) as usize).min(data.pages);
         self.places.touch(direction, data.from + first..data.from + end.max(first));
         let open = &mut self.streams[number].open[at];
-        open.position = Some(offset + bytes);
+        (open.position, open.direction) = (Some(offset + bytes), direction);
         open.is_dirty |= direction == WRITE;
         if direction == WRITE {
             let length = self.lengths[file].get_or_insert(0);
@@ -357,12 +216,48 @@ impl<'a> Walk<'a> {
         self.use_last(number, at);
     }
 
-    fn can_go_on(&self, number: usize, direction: usize, bytes: u64) -> bool {
+    /// Whether the next request is to go on where one ended. The first of a handle cannot, so the
+    /// others do all the more.
+    fn is_to_go_on(&mut self) -> bool {
+        let first = self.bags.calls[OPEN].left() as f64;
+        let wanted = self.bags.follows / (self.bags.requests - first).max(1.0);
+        self.chance.random::<f64>() < wanted
+    }
+
+    /// The open file in which a request of this direction ended last, and can go on.
+    fn ended_before(&self, number: usize, direction: usize, bytes: u64) -> Option<(usize, u64)> {
+        let open = &self.streams[number].open;
+        let at =
+            open.iter().rposition(|open| open.position.is_some() && open.direction == direction)?;
+        let (position, file) = (open[at].position?, open[at].data);
+        let pages = self.ground.data[file].pages as u64;
+        let end = if direction == WRITE { None } else { self.lengths[file] };
+        (position + bytes <= end.unwrap_or(pages * PAGE_BYTES)).then_some((at, position))
+    }
+
+    /// A file has come to its end before its time: the next one is opened, or made, now.
+    fn turn_to_next(&mut self, number: usize, direction: usize) {
+        let op = if direction == WRITE { Op::Create } else { Op::Open };
+        if !self.bags.calls[OPEN].take(What::Call(op)) {
+            return;
+        }
+        let open = &self.streams[number].open;
+        let at = open.iter().rposition(|open| open.direction == direction);
+        if let Some(at) = at
+            && self.bags.calls[CLOSE].take(What::Call(Op::Close))
+        {
+            self.close(number, at);
+        }
+        self.call(number, op);
+    }
+
+    /// Whether the file used last has more to be read: what is read in sequence is seldom left before
+    /// its end.
+    fn is_within(&mut self, number: usize) -> bool {
         let Some(open) = self.streams[number].open.last() else { return false };
-        let Some(position) = open.position else { return false };
-        let pages = self.ground.data[open.data].pages as u64;
-        let end = if direction == WRITE { None } else { self.lengths[open.data] };
-        position + bytes <= end.unwrap_or(pages * PAGE_BYTES)
+        let end = self.lengths[open.data].unwrap_or(0);
+        let is_within = open.direction == READ && open.position.is_some_and(|at| at < end);
+        is_within && self.bags.sizes[READ].left() > 0 && self.is_to_go_on()
     }
 
     /// The open file that holds a page, and where in it a request that begins there lies.
@@ -402,13 +297,13 @@ impl<'a> Walk<'a> {
     /// Opens or makes a file, as calls of the bag as long as there are any.
     fn open(&mut self, number: usize, file: usize) -> usize {
         let op = if self.lengths[file].is_none() { Op::Create } else { Op::Open };
-        self.bags.calls[3].take(What::Call(op));
+        self.bags.calls[OPEN].take(What::Call(op));
         self.open_by(number, file, op)
     }
 
     fn open_by(&mut self, number: usize, file: usize, op: Op) -> usize {
         if self.streams[number].open.len() >= OPEN_MAX {
-            self.bags.calls[4].take(What::Call(Op::Close));
+            self.bags.calls[CLOSE].take(What::Call(Op::Close));
             self.close(number, 0);
         }
         self.handles += 1;
@@ -418,7 +313,7 @@ impl<'a> Walk<'a> {
             event.flags = Flags::TRUNC;
             self.lengths[file] = Some(0);
         }
-        let opened = Open { handle, data: file, position: None, is_dirty: false };
+        let opened = Open { handle, data: file, position: None, direction: READ, is_dirty: false };
         self.streams[number].open.push(opened);
         self.streams[number].open.len() - 1
     }
@@ -475,12 +370,16 @@ impl<'a> Walk<'a> {
 
     /// Calls on names: each is about a name of its own.
     fn name(&mut self, number: usize, op: Op) {
-        let (first, count) = self.ground.spare;
-        if self.spare_used >= count {
+        let (first, count) = match op {
+            Op::Rmdir => self.ground.spare_directories,
+            _ => self.ground.spare,
+        };
+        let used = &mut self.spare_used[usize::from(op == Op::Rmdir)];
+        if *used >= count {
             return;
         }
-        let id = first + self.spare_used;
-        self.spare_used += 1;
+        let id = first + *used;
+        *used += 1;
         let event = self.put(number, op, id, 0);
         match op {
             Op::LookupNeg => event.error = 2,
@@ -505,7 +404,7 @@ impl<'a> Walk<'a> {
         let open = &mut self.streams[number].open;
         // The new one takes the place of one that is open already.
         if let Some(at) = open.iter().position(|open| open.data == file) {
-            let is_closed = self.bags.calls[4].take(What::Call(Op::Close));
+            let is_closed = self.bags.calls[CLOSE].take(What::Call(Op::Close));
             if is_closed {
                 self.close(number, at);
             } else {
@@ -519,10 +418,7 @@ impl<'a> Walk<'a> {
     fn create(&mut self, number: usize) {
         let unmade = self.unmade..self.lengths.len();
         let next = unmade.into_iter().find(|file| self.lengths[*file].is_none());
-        let Some(file) = next else {
-            self.name(number, Op::Create);
-            return;
-        };
+        let Some(file) = next else { return };
         self.unmade = file + 1;
         self.open_by(number, file, Op::Create);
         if self.bags.sizes[WRITE].left() > 0 {
