@@ -15,6 +15,7 @@ mod hostile;
 mod import;
 mod interrupt;
 mod journal;
+mod library;
 mod manual;
 mod measure;
 mod origin;

@@ -7,6 +7,7 @@
 
 mod bags;
 mod calls;
+mod files;
 mod ground;
 mod places;
 mod stack;

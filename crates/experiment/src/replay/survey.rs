@@ -247,6 +247,12 @@ fn table(entries: &[FileEntry]) -> Result<Vec<Found>> {
     for entry in entries {
         files[entry.id as usize] = Found::new(entry);
     }
+    // What holds a file is a directory, also where a call on it told nothing of that.
+    for entry in entries.iter().filter(|entry| entry.directory != 0) {
+        if let Some(directory) = files.get_mut(entry.directory as usize) {
+            directory.kind = FileKind::Directory;
+        }
+    }
     Ok(files)
 }
 

@@ -154,10 +154,11 @@ fn libc_enoent() -> i16 {
 #[test]
 fn directories_that_no_call_names_are_there() {
     let mut trace = Written::new();
-    let above = trace.file(FileKind::Directory, 0, 0);
+    let above = trace.file(FileKind::Regular, 0, 0);
     let directory = trace.file(FileKind::Directory, above, 0);
     let file = trace.file(FileKind::Regular, directory, 0);
     let one = trace.stream(1, 0);
+    trace.put(one, Op::Stat, above, 0);
     trace.put(one, Op::Create, file, 1);
     alike(&trace, &MAX);
 }

@@ -24,6 +24,11 @@ impl<T: Copy + PartialEq> Bag<T> {
         self.left
     }
 
+    /// How many of one are left.
+    pub(super) fn count(&self, thing: T) -> u64 {
+        self.things.iter().find(|(other, _)| *other == thing).map_or(0, |(_, count)| *count)
+    }
+
     /// Draws one, with a chance that goes by how many are left.
     pub(super) fn draw(&mut self, chance: &mut Xoshiro256PlusPlus) -> Option<T> {
         let mut at = chance.random_range(0..self.left.max(1));

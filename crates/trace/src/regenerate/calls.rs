@@ -59,8 +59,8 @@ pub(super) struct Bags {
     next: [Bag<usize>; CLASSES.len()],
     pub(super) sizes: [SizeBag; 2],
     /// Requests that go on where the one before of their handle ended.
-    pub(super) follows: f64,
-    pub(super) requests: f64,
+    pub(super) follows: [f64; 2],
+    pub(super) requests: [f64; 2],
     /// Syncs by the word of their kind: of a directory, of nothing, of data.
     pub(super) syncs: Bag<Synced>,
     pub(super) timing: Timing,
@@ -74,7 +74,12 @@ pub(super) enum Synced {
 }
 
 impl Bags {
-    pub(super) fn new(behaviour: &Behaviour, scale: &Scale, streams: f64) -> Self {
+    pub(super) fn new(
+        behaviour: &Behaviour,
+        sequential: Option<f64>,
+        scale: &Scale,
+        streams: f64,
+    ) -> Self {
         let counts = transfers(behaviour);
         let factors = factors(counts, scale);
         let transfer = |at: usize| (counts[at] as f64 * factors[at]).round() as u64;
@@ -105,7 +110,7 @@ impl Bags {
                     (class_index(to), (*count as f64 * scale.users).round() as u64)
                 }))
             };
-        let requests = (transfer(READ) + transfer(WRITE)) as f64;
+        let requests = [transfer(READ) as f64, transfer(WRITE) as f64];
         let synced = |name: &str| match name {
             "directory" => Synced::Directory,
             "clean" => Synced::Clean,
@@ -119,7 +124,7 @@ impl Bags {
             sizes: sizes.map(|(law, at)| {
                 SizeBag::new(law, (counts[at], behaviour.five.size_mean), factors[at])
             }),
-            follows: behaviour.five.seq_frac * requests,
+            follows: follows(behaviour, sequential, requests),
             requests,
             syncs: Bag::new(kinds.map(|(name, kind)| (synced(name), kind.count))),
             timing: Timing::new(behaviour, streams, scale.rate),
@@ -146,6 +151,16 @@ impl Bags {
         }
         None
     }
+}
+
+/// How many reads and writes go on where one ended. The model tells it of both together, and which
+/// share of the bytes read that is, where its demand was counted.
+fn follows(behaviour: &Behaviour, sequential: Option<f64>, requests: [f64; 2]) -> [f64; 2] {
+    let frac = behaviour.five.seq_frac;
+    let all = frac * (requests[READ] + requests[WRITE]);
+    let reads = requests[READ] * sequential.unwrap_or(frac);
+    let reads = reads.clamp((all - requests[WRITE]).max(0.0), all.min(requests[READ]));
+    [reads, all - reads]
 }
 
 /// By what reads and writes are multiplied.

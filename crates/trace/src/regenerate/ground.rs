@@ -10,6 +10,9 @@ use crate::event::{FileEntry, FileKind, StreamEntry};
 
 /// Files in a directory.
 const DIRECTORY_FILES: usize = 64;
+/// So many files, each opened so often at least, are read one after another.
+const MANY: usize = 8;
+const MANY_OPENED: f64 = 0.8;
 /// Names that are only looked up, made or removed.
 const SPARE_MAX: u64 = 1 << 20;
 /// Calls on names, each of which takes one that no other call is about.
@@ -20,10 +23,13 @@ const STREAMS_MAX: f64 = 4096.0;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Data {
     pub(super) id: u32,
+    /// Its first page, and how many there are; neither is known yet of a file that is to grow.
     pub(super) from: usize,
     pub(super) pages: usize,
     /// It is made by the load.
     pub(super) is_made: bool,
+    /// Whether its data are read or written first.
+    pub(super) direction: usize,
 }
 
 /// All files.
@@ -99,11 +105,24 @@ impl Ground {
             let kind = |name: &str| app.whole.syncs.by_kind.get(name).map_or(0, |kind| kind.count);
             kind("grown") + kind("new") > kind("overwritten")
         };
-        ground.lay((0, read), of_read, false, false);
-        ground.lay((read, written), of_written, made > 0, made == 0 && grows);
         let runs = (app.whole.sequence.run_bytes_mean / PAGE_BYTES as f64).ceil().max(1.0) as usize;
-        ground.regions[READ] = Region::new(0, read, runs);
-        ground.regions[WRITE] = Region::new(read, written, runs);
+        // Files that are opened one after another are as long as what is read of each.
+        let is_many = of_read >= MANY && count("OPEN") as f64 >= MANY_OPENED * of_read as f64;
+        if is_many {
+            ground.regions[READ] = Region::growing(0, read);
+            ground.announce(READ, of_read.min(read), false);
+        } else {
+            ground.regions[READ] = Region::new(0, read, runs);
+            ground.lay(READ, of_read, false);
+        }
+        let from = ground.regions[READ].pages;
+        if made > 0 {
+            ground.regions[WRITE] = Region::growing(from, written);
+            ground.announce(WRITE, of_written.min(written), true);
+        } else {
+            ground.regions[WRITE] = Region::new(from, written, runs);
+            ground.lay(WRITE, of_written, grows);
+        }
         let times = |count: u64| ((count as f64 * scale.users) as u64).min(SPARE_MAX) as u32;
         let spare = times(NAMES.map(count).iter().sum());
         ground.spare = (ground.entries.len() as u32 + 1, spare);
@@ -130,14 +149,24 @@ impl Ground {
         &self.streams
     }
 
-    /// Lays pages out in files of one length; `is_empty`: their length is 0 at the start.
-    fn lay(&mut self, (from, pages): (usize, usize), files: usize, is_made: bool, is_empty: bool) {
+    /// Lays the pages of a region out in files of one length; `is_empty`: that is 0 at the start.
+    fn lay(&mut self, direction: usize, files: usize, is_empty: bool) {
+        let Region { from, pages, .. } = self.regions[direction];
         let files = files.min(pages);
         for number in 0..files {
             let (start, end) = (pages * number / files, pages * (number + 1) / files);
-            let bytes = if is_made || is_empty { 0 } else { (end - start) as u64 * PAGE_BYTES };
+            let bytes = if is_empty { 0 } else { (end - start) as u64 * PAGE_BYTES };
             let id = self.add(bytes);
-            self.data.push(Data { id, from: from + start, pages: end - start, is_made });
+            let (from, pages) = (from + start, end - start);
+            self.data.push(Data { id, from, pages, is_made: false, direction });
+        }
+    }
+
+    /// Files whose places will be known when they begin.
+    fn announce(&mut self, direction: usize, files: usize, is_made: bool) {
+        for _ in 0..files {
+            let id = self.add(0);
+            self.data.push(Data { id, from: 0, pages: 0, is_made, direction });
         }
     }
 
@@ -166,10 +195,5 @@ impl Ground {
         };
         self.entries.push(entry);
         id
-    }
-
-    /// The file of a page, as an index of `data`.
-    pub(super) fn file_of(&self, page: usize) -> usize {
-        self.data.partition_point(|data| data.from + data.pages <= page)
     }
 }

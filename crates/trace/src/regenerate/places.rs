@@ -98,6 +98,8 @@ pub(super) struct Region {
     stride: usize,
     /// Everything before it is touched.
     swept: usize,
+    /// Pages are given out in order, as files begin and grow, and not drawn.
+    pub(super) grows: bool,
 }
 
 impl Region {
@@ -109,7 +111,14 @@ impl Region {
         while gcd(stride, cells.max(1)) != 1 {
             stride += 1;
         }
-        Self { from, pages, cell, cells_begun: 0, stride, swept: from }
+        Self { from, pages, cell, cells_begun: 0, stride, swept: from, grows: false }
+    }
+
+    /// One in which files begin and grow one after another. Their last pages are not full, so it has
+    /// more room than there will be pages.
+    pub(super) fn growing(from: usize, pages: usize) -> Self {
+        let room = if pages == 0 { 0 } else { pages + pages / 4 + 1024 };
+        Self { grows: true, ..Self::new(from, room, 1) }
     }
 
     /// A page that nobody has touched, at the start of a cell as long as there is one.
@@ -156,28 +165,44 @@ impl Places {
         self.directions[WRITE].add(caches, |at| caches.curve[at].writes, writes);
     }
 
-    /// The page that a request begins at which does not go on where one ended.
-    pub(super) fn draw(&mut self, direction: usize, chance: &mut Xoshiro256PlusPlus) -> usize {
+    /// The page that a request begins at which does not go on where one ended; `None` for a page that
+    /// nobody has touched, of files that grow.
+    pub(super) fn draw(
+        &mut self,
+        direction: usize,
+        chance: &mut Xoshiro256PlusPlus,
+    ) -> Option<usize> {
         let live = self.stack.live();
         match self.directions[direction].draw(chance) {
             Some((from, to)) if from < live => {
                 let distance = chance.random_range(from..to.min(live).max(from + 1));
-                self.stack.at_distance(distance).unwrap_or(0)
+                self.stack.at_distance(distance)
             }
             // Nothing lies that far back yet: what is to come first, comes first.
             _ => self.first(direction),
         }
     }
 
-    fn first(&mut self, direction: usize) -> usize {
+    fn first(&mut self, direction: usize) -> Option<usize> {
         let Self { stack, regions, .. } = self;
+        if regions[direction].grows {
+            return None;
+        }
         let own = regions[direction].untouched(stack);
         // What nobody has written yet cannot be read.
-        let other = || if direction == WRITE { regions[READ].untouched(stack) } else { None };
-        let found = own.or_else(other);
-        // All were touched: the one touched longest ago is as far as there is.
-        let oldest = |stack: &Stack| stack.at_distance(stack.live().saturating_sub(1));
-        found.or_else(|| oldest(stack)).unwrap_or(0)
+        let can_spare = direction == WRITE && !regions[READ].grows;
+        let other = || if can_spare { regions[READ].untouched(stack) } else { None };
+        own.or_else(other).or_else(|| self.oldest())
+    }
+
+    /// Whether pages are to come that nobody has touched.
+    pub(super) fn wants_first(&self, direction: usize) -> bool {
+        self.directions[direction].first >= 1.0
+    }
+
+    /// All were touched: the one touched longest ago is as far as there is.
+    pub(super) fn oldest(&self) -> Option<usize> {
+        self.stack.at_distance(self.stack.live().saturating_sub(1))
     }
 
     /// Touches pages, one after another.

@@ -4,12 +4,13 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use ioscape_model::app::{App, Behaviour};
+use ioscape_model::app::{App, Behaviour, Demand};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Scale;
 use super::calls::{Bags, CLASSES, CLOSE, OPEN, Synced, What, factors};
+use super::files::Files;
 use super::ground::Ground;
 use super::places::{Factors, PAGE_BYTES, Places, READ, WRITE};
 use super::timing::transfers;
@@ -20,7 +21,7 @@ const OPEN_MAX: usize = 64;
 #[derive(Clone, Copy, Debug)]
 struct Open {
     handle: u32,
-    /// An index of the ground's data.
+    /// An index of all files of data.
     data: usize,
     /// Where the last request ended.
     position: Option<u64>,
@@ -54,9 +55,9 @@ pub(super) struct Walk<'a> {
     bags: Bags,
     /// Stretches begun.
     begun: usize,
-    /// Bytes of each file of the ground's data; `None` where it is still to be made.
-    lengths: Vec<Option<u64>>,
-    unmade: usize,
+    files: Files,
+    /// Share of the bytes read that go on where the read before ended, where that is known.
+    sequential: Option<f64>,
     handles: u32,
     /// Names without data that calls were about; directories apart.
     spare_used: [u32; 2],
@@ -66,9 +67,12 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn new(app: &'a App, scale: &'a Scale, ground: &'a Ground, seed: u64) -> Self {
         let stretches = app.stretches();
+        let bytes =
+            |demand: &Demand| demand.sequential_bytes as f64 / app.whole.bytes_read.max(1) as f64;
+        let sequential = app.demand.as_ref().map(bytes);
         let users = ground.streams().len();
         let mut walk = Self {
-            bags: Bags::new(stretches[0], scale, streams_before(users, scale)),
+            bags: Bags::new(stretches[0], sequential, scale, streams_before(users, scale)),
             stretches,
             scale,
             ground,
@@ -78,8 +82,8 @@ impl<'a> Walk<'a> {
             turns: (0..users).map(|stream| Reverse((0, stream))).collect(),
             out: VecDeque::new(),
             begun: 1,
-            lengths: Vec::new(),
-            unmade: 0,
+            files: Files::new(ground),
+            sequential,
             handles: 0,
             spare_used: [0; 2],
             end_ns: scale.for_s.map(|seconds| (seconds * 1e9) as u64),
@@ -108,12 +112,7 @@ impl<'a> Walk<'a> {
         let reads = of(READ, first.reads, last.reads);
         let writes = of(WRITE, first.writes, last.writes);
         self.places.want(&self.ground.caches, &reads, &writes);
-        let length = |data: &super::ground::Data| {
-            let entry = &self.ground.entries()[data.id as usize - 1];
-            (!data.is_made).then_some(entry.first_bytes)
-        };
-        self.lengths = self.ground.data.iter().map(length).collect();
-        self.unmade = self.ground.data.iter().position(|data| data.is_made).unwrap_or(usize::MAX);
+        self.files.begin_pass();
     }
 
     /// Goes on with the next stretch, or anew; whether there is more to come.
@@ -127,7 +126,8 @@ impl<'a> Walk<'a> {
             self.begin_pass();
         }
         let streams = streams_before(self.streams.len(), self.scale);
-        self.bags = Bags::new(self.stretches[self.begun], self.scale, streams);
+        let stretch = self.stretches[self.begun];
+        self.bags = Bags::new(stretch, self.sequential, self.scale, streams);
         self.begun += 1;
         true
     }
@@ -182,25 +182,27 @@ impl<'a> Walk<'a> {
 
     fn transfer(&mut self, number: usize, direction: usize) {
         let Some(bytes) = self.bags.sizes[direction].draw(&mut self.chance) else { return };
-        let is_wanted = self.is_to_go_on();
-        self.bags.requests -= 1.0;
+        let is_wanted = self.is_to_go_on(direction);
+        self.bags.requests[direction] -= 1.0;
         let is_free = is_wanted && self.streams[number].planned.is_none();
         let before = if is_free { self.ended_before(number, direction, bytes) } else { None };
         let (at, offset) = if let Some((at, offset)) = before {
-            self.bags.follows -= 1.0;
+            self.bags.follows[direction] -= 1.0;
             (at, offset)
         } else {
             if is_free {
                 self.turn_to_next(number, direction);
             }
             let planned = self.streams[number].planned.take();
-            let page = planned.unwrap_or_else(|| self.places.draw(direction, &mut self.chance));
-            let Some(found) = self.begin_at(number, direction, (page, bytes)) else { return };
+            let page = planned.or_else(|| self.draw(direction));
+            let found = page.and_then(|page| self.begin_at(number, direction, (page, bytes)));
+            let Some(found) = found else { return };
             found
         };
         let Open { handle, data: file, .. } = self.streams[number].open[at];
-        let data = self.ground.data[file];
         let op = if direction == READ { Op::Read } else { Op::Write };
+        self.files.reach(file, offset + bytes, direction);
+        let data = *self.files.get(file);
         let event = self.put(number, op, data.id, handle);
         (event.offset, event.length) = (offset, bytes);
         let first = (offset / PAGE_BYTES) as usize;
@@ -209,18 +211,18 @@ impl<'a> Walk<'a> {
         let open = &mut self.streams[number].open[at];
         (open.position, open.direction) = (Some(offset + bytes), direction);
         open.is_dirty |= direction == WRITE;
-        if direction == WRITE {
-            let length = self.lengths[file].get_or_insert(0);
-            *length = (*length).max(offset + bytes);
-        }
         self.use_last(number, at);
     }
 
     /// Whether the next request is to go on where one ended. The first of a handle cannot, so the
     /// others do all the more.
-    fn is_to_go_on(&mut self) -> bool {
-        let first = self.bags.calls[OPEN].left() as f64;
-        let wanted = self.bags.follows / (self.bags.requests - first).max(1.0);
+    fn is_to_go_on(&mut self, direction: usize) -> bool {
+        let op = if direction == READ { Op::Open } else { Op::Create };
+        let first = self.bags.calls[OPEN].count(What::Call(op)) as f64;
+        let requests = self.bags.requests[direction];
+        // Not all that are opened are read.
+        let others = (requests - first.min(requests / 2.0)).max(1.0);
+        let wanted = self.bags.follows[direction] / others;
         self.chance.random::<f64>() < wanted
     }
 
@@ -230,9 +232,11 @@ impl<'a> Walk<'a> {
         let at =
             open.iter().rposition(|open| open.position.is_some() && open.direction == direction)?;
         let (position, file) = (open[at].position?, open[at].data);
-        let pages = self.ground.data[file].pages as u64;
-        let end = if direction == WRITE { None } else { self.lengths[file] };
-        (position + bytes <= end.unwrap_or(pages * PAGE_BYTES)).then_some((at, position))
+        let end = if direction == WRITE { self.files.room(file) } else { self.files.length(file) };
+        // A file that grows does so as long as pages are to be touched that nobody has.
+        let known = self.files.get(file).pages as u64 * PAGE_BYTES;
+        let may_grow = position + bytes <= known || self.places.wants_first(direction);
+        (position + bytes <= end && may_grow).then_some((at, position))
     }
 
     /// A file has come to its end before its time: the next one is opened, or made, now.
@@ -255,9 +259,12 @@ impl<'a> Walk<'a> {
     /// its end.
     fn is_within(&mut self, number: usize) -> bool {
         let Some(open) = self.streams[number].open.last() else { return false };
-        let end = self.lengths[open.data].unwrap_or(0);
+        if self.files.is_growing(open.data) {
+            return false;
+        }
+        let end = self.files.length(open.data);
         let is_within = open.direction == READ && open.position.is_some_and(|at| at < end);
-        is_within && self.bags.sizes[READ].left() > 0 && self.is_to_go_on()
+        is_within && self.bags.sizes[READ].left() > 0 && self.is_to_go_on(READ)
     }
 
     /// The open file that holds a page, and where in it a request that begins there lies.
@@ -267,10 +274,9 @@ impl<'a> Walk<'a> {
         direction: usize,
         (page, bytes): (usize, u64),
     ) -> Option<(usize, u64)> {
-        let file = self.ground.file_of(page);
-        let data = *self.ground.data.get(file)?;
-        let room = data.pages as u64 * PAGE_BYTES;
-        let from = (page - data.from) as u64 * PAGE_BYTES;
+        let file = self.files.holding(page)?;
+        let room = self.files.room(file);
+        let from = page.checked_sub(self.files.get(file).from)? as u64 * PAGE_BYTES;
         let within = match bytes {
             0 | PAGE_BYTES.. => 0,
             small => self.chance.random_range(0..PAGE_BYTES / small) * small,
@@ -278,8 +284,7 @@ impl<'a> Walk<'a> {
         let mut offset = (from + within).min(room.saturating_sub(bytes));
         if direction == READ {
             // What nobody has written yet cannot be read.
-            let length = self.lengths[file].unwrap_or(0);
-            offset = offset.min(length.saturating_sub(bytes));
+            offset = offset.min(self.files.length(file).saturating_sub(bytes));
         }
         let open = self.streams[number].open.iter().position(|open| open.data == file);
         let at = match open {
@@ -296,7 +301,7 @@ impl<'a> Walk<'a> {
 
     /// Opens or makes a file, as calls of the bag as long as there are any.
     fn open(&mut self, number: usize, file: usize) -> usize {
-        let op = if self.lengths[file].is_none() { Op::Create } else { Op::Open };
+        let op = if self.files.is_there(file) { Op::Open } else { Op::Create };
         self.bags.calls[OPEN].take(What::Call(op));
         self.open_by(number, file, op)
     }
@@ -308,10 +313,10 @@ impl<'a> Walk<'a> {
         }
         self.handles += 1;
         let handle = self.handles;
-        let event = self.put(number, op, self.ground.data[file].id, handle);
+        let event = self.put(number, op, self.files.get(file).id, handle);
         if op == Op::Create {
             event.flags = Flags::TRUNC;
-            self.lengths[file] = Some(0);
+            self.files.make(file);
         }
         let opened = Open { handle, data: file, position: None, direction: READ, is_dirty: false };
         self.streams[number].open.push(opened);
@@ -320,7 +325,7 @@ impl<'a> Walk<'a> {
 
     fn close(&mut self, number: usize, at: usize) {
         let Open { handle, data, .. } = self.streams[number].open.remove(at);
-        self.put(number, Op::Close, self.ground.data[data].id, handle);
+        self.put(number, Op::Close, self.files.get(data).id, handle);
     }
 
     fn use_last(&mut self, number: usize, at: usize) {
@@ -341,7 +346,7 @@ impl<'a> Walk<'a> {
             }
             Op::Lock => {
                 if let Some(Open { handle, data, .. }) = self.streams[number].open.last().copied() {
-                    self.put(number, op, self.ground.data[data].id, handle);
+                    self.put(number, op, self.files.get(data).id, handle);
                 }
             }
             Op::Readdir => {
@@ -353,7 +358,7 @@ impl<'a> Walk<'a> {
             }
             Op::Stat | Op::Chattr | Op::Xattr => {
                 if let Some(file) = self.some_file() {
-                    let id = self.ground.data[file].id;
+                    let id = self.files.get(file).id;
                     self.put(number, op, id, 0);
                 }
             }
@@ -363,9 +368,9 @@ impl<'a> Walk<'a> {
 
     /// A file that is there, by chance.
     fn some_file(&mut self) -> Option<usize> {
-        let count = self.ground.data.len();
+        let count = self.files.count();
         let from = self.chance.random_range(0..count.max(1));
-        (from..count).chain(0..from).find(|file| self.lengths[*file].is_some())
+        (from..count).chain(0..from).find(|file| self.files.is_there(*file))
     }
 
     /// Calls on names: each is about a name of its own.
@@ -388,19 +393,40 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The page that a request begins at which does not go on where one ended.
+    fn draw(&mut self, direction: usize) -> Option<usize> {
+        if let Some(page) = self.places.draw(direction, &mut self.chance) {
+            return Some(page);
+        }
+        if let Some(file) = self.files.begin(direction) {
+            return Some(self.files.get(file).from);
+        }
+        // All files have begun: the last one grows on.
+        let growing = self.files.growing(direction).filter(|file| self.files.is_growing(*file));
+        let end = growing.map(|file| self.files.get(file)).map(|data| data.from + data.pages);
+        end.filter(|page| *page < self.files.end_of(direction)).or_else(|| self.places.oldest())
+    }
+
     /// Opens the file of a request that is to come.
     fn open_planned(&mut self, number: usize) {
         let is_read = self.bags.sizes[READ].left() > 0;
         let direction = if is_read { READ } else { WRITE };
-        let page = self.places.draw(direction, &mut self.chance);
-        let mut file = self.ground.file_of(page);
-        let is_there = self.lengths.get(file).is_some_and(Option::is_some);
-        if is_there && (self.bags.sizes[READ].left() + self.bags.sizes[WRITE].left()) > 0 {
-            self.streams[number].planned = Some(page);
-        } else {
-            let Some(other) = self.some_file() else { return };
-            file = other;
-        }
+        let is_left = self.bags.sizes[READ].left() + self.bags.sizes[WRITE].left() > 0;
+        let page = if is_left { self.draw(direction) } else { None };
+        let planned = page.and_then(|page| Some((self.files.holding(page)?, page)));
+        let file = match planned.filter(|(file, _)| self.files.is_there(*file)) {
+            Some((file, page)) => {
+                // Files of which many are opened are read from their start.
+                let is_one_of_many = self.ground.regions[self.files.get(file).direction].grows;
+                let from = if is_one_of_many { self.files.get(file).from } else { page };
+                self.streams[number].planned = Some(from);
+                file
+            }
+            None => {
+                let Some(other) = self.some_file() else { return };
+                other
+            }
+        };
         let open = &mut self.streams[number].open;
         // The new one takes the place of one that is open already.
         if let Some(at) = open.iter().position(|open| open.data == file) {
@@ -416,13 +442,10 @@ impl<'a> Walk<'a> {
 
     /// Makes the next file that is to be made.
     fn create(&mut self, number: usize) {
-        let unmade = self.unmade..self.lengths.len();
-        let next = unmade.into_iter().find(|file| self.lengths[*file].is_none());
-        let Some(file) = next else { return };
-        self.unmade = file + 1;
+        let Some(file) = self.files.to_make() else { return };
         self.open_by(number, file, Op::Create);
         if self.bags.sizes[WRITE].left() > 0 {
-            self.streams[number].planned = Some(self.ground.data[file].from);
+            self.streams[number].planned = Some(self.files.get(file).from);
         }
     }
 
@@ -439,7 +462,7 @@ impl<'a> Walk<'a> {
         let Some(at) = found.or_else(|| open.len().checked_sub(1)) else { return };
         open[at].is_dirty = false;
         let Open { handle, data, .. } = open[at];
-        self.put(number, op, self.ground.data[data].id, handle);
+        self.put(number, op, self.files.get(data).id, handle);
     }
 }
 
