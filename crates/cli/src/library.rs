@@ -4,8 +4,7 @@
 use std::path::Path;
 
 /// Names and models, as `ioscape trace model` wrote them.
-const MODELS: &[(&str, &str)] = &[
-];
+const MODELS: &[(&str, &str)] = &[];
 
 /// The model of this name.
 pub(crate) fn model(name: &Path) -> Option<&'static str> {
@@ -33,7 +32,10 @@ mod tests {
             assert!(text.len() <= APP_BYTES_MAX, "{name}: {} bytes", text.len());
             let app = App::parse(text).unwrap();
             assert!(app.demand.is_some() && app.caches.is_some(), "{name}");
-            assert!(!text.contains("/home") && !text.contains("/tmp") && !text.contains(".db"), "{name}");
+            assert!(
+                !text.contains("/home") && !text.contains("/tmp") && !text.contains(".db"),
+                "{name}"
+            );
             let load = Regenerated::new(app, Scale::default(), 1).unwrap();
             let events = load.events().take(1_000_000).count() as u64;
             assert!(events > 100, "{name}: {events} events");

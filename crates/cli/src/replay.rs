@@ -47,7 +47,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReplayArgs {
-    /// A trace, or an application's model, of which load is made: `ioscape trace record`, `trace import` and `trace model` make them
+    /// A trace, or an application's model of which load is made: `ioscape trace record`, `trace import` and `trace model` make them; some models come along, as sqlite-wal
     #[arg(value_name = "TRACE")]
     source: PathBuf,
     /// A directory: files are made in a directory of their own below it, and removed afterwards
@@ -59,7 +59,7 @@ pub(crate) struct ReplayArgs {
     /// When a call begins
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Arrivals::Closed)]
     arrivals: Arrivals,
-    /// Which data are in the page cache at the start
+    /// Data in the page cache at the start
     #[arg(long, value_enum, value_name = "STATE", default_value_t = StartArg::AsRecorded)]
     start: StartArg,
     /// Of a model: what to multiply, of users (streams, each as busy, on the same data), data (files and distances), rate (calls per time), and the share of requests that read
@@ -79,7 +79,7 @@ pub(crate) struct ReplayArgs {
     common: Common,
 }
 
-/// What becomes of the time between calls.
+/// Treatment of the time between calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Speed {
     /// It is divided by this.
@@ -156,7 +156,7 @@ enum StartArg {
 }
 
 impl ReplayArgs {
-    /// What is changed of a model; `None` where nothing was asked for.
+    /// Changes to a model; `None` where none was asked for.
     fn scale(&self) -> Option<Scale> {
         let is_asked = self.scale.is_some() || self.duration_s.is_some();
         is_asked.then(|| Scale { for_s: self.duration_s, ..self.scale.unwrap_or_default() })

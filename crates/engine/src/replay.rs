@@ -17,7 +17,7 @@ pub use perform::Performer;
 pub use stage::Stage;
 pub use thread_io::ThreadIo;
 
-/// Which call.
+/// Kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `pread`.
@@ -120,7 +120,7 @@ impl How {
 /// One call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// Which.
+    /// The kind of call.
     pub kind: Kind,
     /// The file it is about: an index of the stage's files, 0 where there is none.
     pub file: u32,
@@ -136,7 +136,7 @@ pub struct Action {
     pub how: How,
 }
 
-/// What came of a call.
+/// Result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Bytes moved; entries of a directory.
@@ -145,7 +145,7 @@ pub struct Outcome {
     pub error: i32,
 }
 
-/// What a name stands for.
+/// Kind of file behind a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
     /// A regular file.
@@ -160,7 +160,7 @@ pub enum Shape {
 /// A file of the stage. The one with index 0 stands for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageFile {
-    /// What it is.
+    /// The kind of file.
     pub shape: Shape,
     /// The directory it is in, an index; 0 is the topmost.
     pub directory: u32,

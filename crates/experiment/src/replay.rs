@@ -26,15 +26,15 @@ use ioscape_trace::{Event, FileEntry, StreamEntry, TraceInfo};
 
 pub use survey::Surveyed;
 
-/// What is replayed: events and the tables that they point into. Events can be asked for again.
+/// Source of a replay: events and the tables that they point into. Events can be asked for again.
 pub trait Load {
     /// `trace` or `model`.
     fn source(&self) -> &'static str;
-    /// What events mean by `file`.
+    /// The table that `file` of an event points into.
     fn files(&self) -> &[FileEntry];
-    /// What events mean by `stream`.
+    /// The table that `stream` of an event points into.
     fn streams(&self) -> &[StreamEntry];
-    /// What is known of the whole.
+    /// Facts about the load as a whole.
     fn info(&self) -> &TraceInfo;
     /// How many events there are, about.
     fn events_count(&self) -> u64;
@@ -57,7 +57,7 @@ pub struct Settings {
 pub struct Ground<'a> {
     /// Below this one files are made.
     pub directory: Arc<Directory>,
-    /// Whose files they are.
+    /// The run that the files belong to.
     pub run: &'a RunId,
     /// Raised when it is to end.
     pub interrupt: &'a AtomicBool,
@@ -76,7 +76,7 @@ pub enum Step {
     Replayed(u64),
 }
 
-/// What came of a replay.
+/// Result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replayed {
     /// The line of the record.

@@ -1,4 +1,4 @@
-//! What replaying a trace, or load made from an application's model, gave: a line of the record.
+//! Result of replaying a trace, or load made from an application's model: a line of the record.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ResponseTime;
 
-/// What became of the time between calls.
+/// Treatment of the time between calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
@@ -20,11 +20,11 @@ pub enum Spacing {
     None,
 }
 
-/// Which data were in the page cache at the start.
+/// Data in the page cache at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
-    /// Those that were there when it was recorded; all of those of which nobody knows.
+    /// As when it was recorded; data of which nobody knows count as cached.
     #[default]
     AsRecorded,
     /// None.
@@ -37,7 +37,7 @@ pub enum Start {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Replay {
-    /// Which of the replays of this record, from 0.
+    /// Number among the replays of this record, from 0.
     pub round: u32,
     /// `trace`, or `model` where the load was made from an application's model.
     pub source: String,
@@ -75,7 +75,7 @@ pub struct Replay {
     pub latency_s: Option<ResponseTime>,
     /// How the errors compare with those recorded.
     pub errors: ErrorsCompared,
-    /// What the kernel counted for the threads that made the calls; null where it does not count.
+    /// The kernel's counts for the threads that made the calls; null where it does not count.
     pub counted: Option<CountedIo>,
 }
 

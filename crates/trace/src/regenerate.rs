@@ -23,7 +23,7 @@ use walk::Walk;
 /// The stack of pages takes some 30 bytes for each: no more of them than a machine has memory for.
 const PAGES_MAX: u64 = 1 << 26;
 
-/// What is changed of a model.
+/// Changes to a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     /// Streams, each as busy as before, on the same data.
@@ -92,19 +92,19 @@ impl Regenerated {
         Ok(Self { app: Box::new(app), scale, seed, ground, info })
     }
 
-    /// What events mean by `file`.
+    /// The table that `file` of an event points into.
     #[must_use]
     pub fn files(&self) -> &[FileEntry] {
         self.ground.entries()
     }
 
-    /// What events mean by `stream`.
+    /// The table that `stream` of an event points into.
     #[must_use]
     pub fn streams(&self) -> &[StreamEntry] {
         self.ground.streams()
     }
 
-    /// What is known of the whole.
+    /// Facts about the load as a whole.
     #[must_use]
     pub fn info(&self) -> &TraceInfo {
         &self.info

@@ -1,4 +1,4 @@
-//! What is replayed, as it is named on the command line.
+//! Traces and models to be replayed, as they are named on the command line.
 
 use std::fs::File;
 use std::io;

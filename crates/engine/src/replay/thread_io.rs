@@ -1,4 +1,4 @@
-//! What the kernel counted for one thread: calls and bytes, to hold against what was asked for.
+//! The kernel's counts for one thread, to hold against what was asked for.
 
 /// `/proc/thread-self/io` of the thread that looked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct ThreadIo {
     pub storage_read_bytes: u64,
     /// Bytes of pages that were made dirty.
     pub storage_written_bytes: u64,
-    /// What looking itself has read, bytes.
+    /// Read by looking itself, bytes.
     looked_bytes: u64,
 }
 
@@ -33,7 +33,7 @@ impl ThreadIo {
         })
     }
 
-    /// What was counted since `earlier`, without what looking there has read.
+    /// Counts since `earlier`, without the bytes that looking there has read.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let read = self.read_bytes.saturating_sub(earlier.read_bytes);

@@ -1,4 +1,4 @@
-//! Which call an event of a trace stands for.
+//! From an event of a trace to the call that it stands for.
 
 use ioscape_engine::replay::{Action, How, Kind};
 use ioscape_trace::{Event, Flags, Op};

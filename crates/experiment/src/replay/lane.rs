@@ -16,7 +16,7 @@ use super::tally::{Made, Tally};
 /// Whoever waits for its time looks so often whether all is to end, ns.
 const LOOK_NS: u64 = 100_000_000;
 
-/// What all lanes share.
+/// State that all lanes share.
 pub(super) struct Shared<'a> {
     pub(super) stage: &'a Stage,
     pub(super) watch: Stopwatch,

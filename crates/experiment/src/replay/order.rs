@@ -77,7 +77,7 @@ struct Named {
     made: Option<Handed>,
 }
 
-/// What the planner has to say.
+/// Output of the planner.
 pub(super) enum Said {
     /// A lane has a step to make.
     Step(u32, Step),
@@ -91,7 +91,7 @@ pub(super) struct Planner<'a> {
     spacing: Spacing,
     speed: f64,
     below_cache: bool,
-    /// What recording added to the time between two calls.
+    /// Time that recording added between two calls.
     overhead_ns: u64,
     lanes: HashMap<u32, Lane>,
     lanes_made: u32,
@@ -169,7 +169,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What a stream waited for is known once it goes on.
+    /// Once a stream goes on, it is known for whom it had waited.
     fn settle_wait(&mut self, event: &Event, say: &mut dyn FnMut(Said)) {
         let Some(stream) = self.streams.get_mut(&event.stream) else { return };
         let Some((from_ns, to_ns)) = stream.waited.take() else { return };
@@ -254,7 +254,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// What must have ended before, besides the stream's own steps.
+    /// Steps of others that must have ended before.
     fn dependencies(&self, event: &Event, action: &Action) -> [Option<Handed>; 2] {
         let has_ended = |handed: &&Handed| handed.end_ns <= event.start_ns;
         let of_handle = self.handles.get(&event.handle).filter(|_| event.handle != 0);

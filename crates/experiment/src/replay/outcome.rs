@@ -14,7 +14,7 @@ use super::{Load, Replayed, Settings};
 /// A share of calls that end otherwise than when recorded, above which the figures are in doubt.
 const UNLIKE_MAX: f64 = 0.01;
 
-/// What is known beside the calls.
+/// Facts beside the calls.
 pub(super) struct Facts<'a> {
     pub(super) load: &'a dyn Load,
     pub(super) surveyed: &'a Surveyed,

@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Events between two looks at the progress.
 const LOOK_EVENTS: u64 = 1 << 14;
 
-/// What is replayed, how and where.
+/// The load, how and where it is replayed.
 pub(super) struct Course<'a> {
     pub(super) load: &'a dyn Load,
     pub(super) surveyed: &'a Surveyed,
@@ -42,7 +42,7 @@ pub(super) struct Course<'a> {
     pub(super) stage: &'a Stage,
 }
 
-/// What was done.
+/// All that was done.
 pub(super) struct Made {
     pub(super) tally: Tally,
     pub(super) elapsed_s: f64,

@@ -1,4 +1,4 @@
-//! What a stream does next: a call, with what it waits for.
+//! The next step of a stream: a call, and the steps it waits for.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -23,11 +23,11 @@ pub(super) struct Step {
     pub(super) busy_ns: u64,
     /// Since the start of all, where the spacing is open.
     pub(super) due_ns: u64,
-    /// What must have ended before it begins.
+    /// Steps that must have ended before it begins.
     pub(super) after: [Option<After>; 2],
 }
 
-/// What a step is.
+/// Content of a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Doing {
     /// A call.

@@ -18,7 +18,7 @@ const FILES_MAX: u32 = 1 << 26;
 /// Events between two looks at whether to go on.
 const LOOK_EVENTS: u64 = 1 << 16;
 
-/// What was found.
+/// Result of the survey.
 #[derive(Debug)]
 pub struct Surveyed {
     files: Vec<StageFile>,
@@ -59,7 +59,7 @@ impl Surveyed {
         self.recorded_s
     }
 
-    /// What it did when it was recorded.
+    /// Its behaviour when it was recorded.
     #[must_use]
     pub fn behaviour(&self) -> &Behaviour {
         &self.behaviour

@@ -1,4 +1,4 @@
-//! What was done so far, all streams together.
+//! All calls made so far, by any stream.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -167,7 +167,7 @@ impl Tally {
         }
     }
 
-    /// What the kernel counted for a thread that has ended.
+    /// Adds the kernel's counts for a thread that has ended.
     pub(super) fn count(&mut self, counted: &ThreadIo) {
         self.counted = Some(self.counted.unwrap_or_default().plus(counted));
     }

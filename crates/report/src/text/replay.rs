@@ -1,4 +1,4 @@
-//! What replays gave: how long, how late, which calls, and how their ends compare with those recorded.
+//! Replays: how long, how late, with which calls, and how their ends compare with those recorded.
 
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Record, Replay, Spacing, word};

@@ -48,7 +48,7 @@ struct Request<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Session {
     stream: u32,
-    /// What its stream is called: a user's sessions are told apart.
+    /// Number of its stream: a user's sessions are told apart.
     number: u64,
     last_ns: u64,
 }
@@ -216,7 +216,7 @@ fn request(line: &[u8]) -> Option<Request<'_>> {
     Some(Request { time_ns, user: hasher.finish(), method, path, status, bytes })
 }
 
-/// What stands between the next two quotes, and what comes after; a quote after a backslash is none.
+/// The text between the next two quotes, and the rest; a quote after a backslash is none.
 fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let start = memchr::memchr(b'"', text)? + 1;
     let mut at = start;

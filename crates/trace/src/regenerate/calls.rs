@@ -1,4 +1,4 @@
-//! What is left to be done of a stretch: calls by class, what follows what, sizes, syncs.
+//! The rest of a stretch that is still to be done: calls by class, what follows what, sizes, syncs.
 
 use ioscape_model::app::Behaviour;
 use rand::RngExt;
@@ -42,7 +42,7 @@ pub(super) const CLASSES: [&str; 9] =
 pub(super) const OPEN: usize = 3;
 pub(super) const CLOSE: usize = 4;
 
-/// What a call is made into.
+/// A call to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// A read or write that moves bytes.
@@ -52,7 +52,7 @@ pub(super) enum What {
     Pass,
 }
 
-/// What is left of a stretch.
+/// The rest of a stretch.
 #[derive(Debug)]
 pub(super) struct Bags {
     pub(super) calls: [Bag<What>; CLASSES.len()],

@@ -56,7 +56,7 @@ impl Files {
         self.lengths[file].is_some()
     }
 
-    /// What may be read of it, bytes.
+    /// The part of it that may be read, bytes.
     pub(super) fn length(&self, file: usize) -> u64 {
         if self.grows_by(file, READ) { self.room(file) } else { self.lengths[file].unwrap_or(0) }
     }

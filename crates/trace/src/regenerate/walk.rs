@@ -1,4 +1,4 @@
-//! What streams do, call after call: classes follow each other as in the model, each stream in a time of
+//! Streams, call after call: classes follow each other as in the model, each stream in a time of
 //! its own, all of them drawing from the same bags.
 
 use std::cmp::Reverse;
