@@ -14,6 +14,7 @@ mod next;
 mod paint;
 mod plot;
 mod predictions;
+mod replay;
 mod suite;
 mod validation;
 mod vector;
@@ -81,6 +82,7 @@ pub fn text(summary: &Summary<'_>, width: usize, color: bool) -> String {
         provenance(&mut page, record);
     }
     vector::vector(&mut page, record);
+    replay::replays(&mut page, record);
     picture(&mut page, record, &samples);
     if record.header.is_quick {
         // The data sheet is all there is.
