@@ -46,6 +46,9 @@ pub trait Group {
     /// Ends all ranks with this exit code, as far as that can be brought about.
     fn abort(&self, code: i32);
 
+    /// A rank is gone: this one is not to wait for it when it leaves the group.
+    fn abandon(&self);
+
     /// The others.
     fn others(&self) -> std::ops::Range<u32> {
         1..self.size()

@@ -144,7 +144,8 @@ mod tests {
         assert_eq!(detected(variables), Ok(Some(Launch { launcher, size, rank })), "{variables:?}");
     }
 
-    const OPEN_MPI: [(&str, &str); 2] = [("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "3")];
+    const OPEN_MPI: [(&str, &str); 2] =
+        [("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "3")];
     const PMI: [(&str, &str); 2] = [("PMI_SIZE", "4"), ("PMI_RANK", "2")];
     const PMIX: [(&str, &str); 2] = [("PMIX_RANK", "1"), ("PMIX_NAMESPACE", "slurm.pmix.1.0")];
     const SLURM: [(&str, &str); 3] =
@@ -202,7 +203,10 @@ mod tests {
             let Err(Error::Refused(text)) = detected(variables) else {
                 panic!("{variables:?}: {:?}", detected(variables))
             };
-            assert!(!text.contains('\n') && text.contains(" by ") | text.contains("--mpi off"), "{text}");
+            assert!(
+                !text.contains('\n') && text.contains(" by ") | text.contains("--mpi off"),
+                "{text}"
+            );
         }
     }
 }

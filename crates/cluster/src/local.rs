@@ -62,6 +62,9 @@ impl Group for Local {
 
     /// Threads cannot be ended from outside: the others see this one gone.
     fn abort(&self, _code: i32) {}
+
+    /// Nobody is waited for.
+    fn abandon(&self) {}
 }
 
 #[cfg(test)]
@@ -95,7 +98,10 @@ mod tests {
 
     #[test]
     fn a_group_of_one_has_nobody_to_wait_for() {
-        assert_eq!(each(1, |group| (group.barrier(), group.gather(&[7]))), [(Ok(()), Ok(vec![vec![7]]))]);
+        assert_eq!(
+            each(1, |group| (group.barrier(), group.gather(&[7]))),
+            [(Ok(()), Ok(vec![vec![7]]))]
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod candidates;
 mod loaded;
 mod signals;
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
 use crate::clock::{Clock, Monotonic, sleep_ns};
@@ -42,6 +43,8 @@ pub struct Mpi {
     library: String,
     version: String,
     clock: Monotonic,
+    /// Whether a rank is gone.
+    is_abandoned: Cell<bool>,
 }
 
 impl Mpi {
@@ -75,6 +78,7 @@ pub fn join(launch: &Launch, named: Option<&str>, environment: &Environment<'_>)
         library: loaded.name.clone(),
         version: loaded.version.clone(),
         clock: Monotonic,
+        is_abandoned: Cell::new(false),
     };
     if code != 0 {
         return Err(Error::Refused(format!("{}: MPI_Init failed with {code}", mpi.library)));
@@ -299,11 +303,18 @@ impl Group for Mpi {
         // SAFETY: the call takes two numbers; it does not return.
         unsafe { (self.calls.abort)(self.constants.world, code) };
     }
+
+    fn abandon(&self) {
+        self.is_abandoned.set(true);
+    }
 }
 
 impl Drop for Mpi {
     fn drop(&mut self) {
-        self.calls.finalize();
+        // It waits for all ranks.
+        if !self.is_abandoned.get() {
+            self.calls.finalize();
+        }
     }
 }
 

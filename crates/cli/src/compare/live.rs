@@ -26,6 +26,7 @@ use crate::origin::{drawn_seed, now_text, origin};
 use crate::out_file;
 use crate::output::say;
 use crate::progress::{Progress, Until};
+use crate::ranks::Company;
 use crate::workload_arg::{self, Asked};
 
 /// `--budget`, where none is given.
@@ -157,6 +158,7 @@ fn open(
     let none = Common { memory_limit: None, dirty_limit: None, ..full.clone() };
     let is_sim = targets.map(|target| bench::sim_name(target).is_some());
     let of_second = is_sim[0] && !is_sim[1];
+    let alone = Company::default();
     let request = |side: usize| Request {
         target: targets[side],
         run: &session.runs[side],
@@ -170,6 +172,7 @@ fn open(
         clock,
         interrupt,
         verify: false,
+        company: &alone,
     };
     let mut benches = [bench::open(&request(0))?, bench::open(&request(1))?];
     for bench in benches.iter_mut().filter(|bench| !bench.target.is_simulated()) {

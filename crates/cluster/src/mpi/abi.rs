@@ -14,8 +14,7 @@ type InitThread = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_in
 type Finalize = unsafe extern "C" fn() -> c_int;
 type AskNumber = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 type Send = unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle) -> c_int;
-type Recv =
-    unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, usize) -> c_int;
+type Recv = unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, usize) -> c_int;
 type Iprobe = unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, usize) -> c_int;
 type Abort = unsafe extern "C" fn(Handle, c_int) -> c_int;
 type SetErrorHandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
@@ -113,12 +112,7 @@ impl Calls {
         let mut provided: c_int = 0;
         // SAFETY: the standard allows null for both arguments of `main`; one number is written.
         unsafe {
-            (self.init_thread)(
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-                level,
-                &raw mut provided,
-            )
+            (self.init_thread)(std::ptr::null_mut(), std::ptr::null_mut(), level, &raw mut provided)
         }
     }
 

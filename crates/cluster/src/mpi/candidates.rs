@@ -58,7 +58,8 @@ pub(super) fn candidates(launcher: Launcher, environment: &Environment<'_>) -> V
 
 /// Folders of libraries beside the launcher.
 fn of_launcher(environment: &Environment<'_>) -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = environment("OMPI_LIBDIR_LOC").map(PathBuf::from).into_iter().collect();
+    let mut folders: Vec<PathBuf> =
+        environment("OMPI_LIBDIR_LOC").map(PathBuf::from).into_iter().collect();
     folders.extend(environment("OPAL_PREFIX").map(|prefix| Path::new(&prefix).join("lib")));
     let mut process = "self".to_owned();
     for _ in 0..PARENTS_MAX {

@@ -38,7 +38,7 @@ impl Drop for Symbols {
 
 /// An MPI library, opened and not initialised.
 pub(super) struct Loaded {
-    symbols: Symbols,
+    _symbols: Symbols,
     family: Family,
     /// Path or name.
     pub(super) name: String,
@@ -52,7 +52,7 @@ impl Loaded {
         let symbols = open(name, libc::RTLD_LAZY | libc::RTLD_LOCAL)?;
         let version = version(&symbols).ok_or("this is no MPI library")?;
         let family = family(&symbols);
-        Ok(Self { symbols, family, name: name.to_owned(), version })
+        Ok(Self { _symbols: symbols, family, name: name.to_owned(), version })
     }
 
     /// Makes the library one of the process, for good, and finds what is called.
@@ -81,7 +81,7 @@ impl Loaded {
     #[cfg(test)]
     pub(super) fn pretended(version: &str) -> Self {
         Self {
-            symbols: Symbols(std::ptr::null_mut()),
+            _symbols: Symbols(std::ptr::null_mut()),
             family: Family::Mpich,
             name: "pretended".to_owned(),
             version: version.to_owned(),
