@@ -13,6 +13,9 @@ mod merged;
 mod orders;
 mod rig;
 mod serve;
+mod stragglers;
+#[cfg(test)]
+mod tests;
 
 pub use assembly::{Party, Setup, assemble, check_alike, take_part};
 pub use rig::RanksRig;

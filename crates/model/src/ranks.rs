@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::host::{is_in_memory, is_network};
+
 /// What a rank that fell behind waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -130,6 +132,19 @@ pub struct Hosts {
     pub is_one_directory: bool,
     /// Each rank, in order.
     pub ranks: Vec<RankPlace>,
+}
+
+impl RankPlace {
+    /// What its files wait for where nothing else holds them up.
+    pub fn storage(&self) -> Resource {
+        if is_network(&self.filesystem) {
+            Resource::Network
+        } else if is_in_memory(&self.filesystem) {
+            Resource::Unknown
+        } else {
+            Resource::Device
+        }
+    }
 }
 
 impl Hosts {

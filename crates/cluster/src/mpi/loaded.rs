@@ -59,7 +59,12 @@ impl Loaded {
     pub(super) fn keep(&self, environment: &Environment<'_>) -> Result<(Calls, Constants)> {
         // What MPI would do to this process beside its job: put its own versions in the place of
         // the memory calls, and handle what crashes it.
-        for (name, value) in [(c"UCX_MEM_EVENTS", c"no"), (c"UCX_ERROR_SIGNALS", c"")] {
+        for (name, value) in [
+            (c"UCX_MEM_EVENTS", c"no"),
+            (c"UCX_ERROR_SIGNALS", c""),
+            // Where neither is used, it would say so on stdout, which is for the answer.
+            (c"UCX_WARN_UNUSED_ENV_VARS", c"n"),
+        ] {
             if environment(name.to_str().unwrap_or_default()).is_none() {
                 // SAFETY: one thread runs yet, so nobody reads the environment meanwhile.
                 unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 0) };

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use ioscape_engine::{Error, Finished, Prepared, Rig, Window};
-use ioscape_model::{Failed, Warning, Workload};
+use ioscape_model::{Failed, Waits, Warning, Workload};
 use serde::{Deserialize, Serialize};
 
 /// What a rank is to do next. Instants are by the clock of the rank that is told.
@@ -125,10 +125,12 @@ pub(super) struct Rest {
     pub(super) failed: Vec<Failed>,
     /// When the workers had stopped.
     pub(super) stopped_ns: i64,
+    /// What they waited for since the windows began to count.
+    pub(super) waits: Waits,
 }
 
 impl Rest {
-    pub(super) fn new(finished: &Finished, stopped_ns: i64) -> Self {
+    pub(super) fn new(finished: &Finished, stopped_ns: i64, waits: Waits) -> Self {
         Self {
             response_ns: finished.response_ns.each_ref().map(counts),
             latency_ns: finished.latency_ns.as_ref().map(counts),
@@ -136,6 +138,7 @@ impl Rest {
             sync_s: finished.sync_s,
             failed: finished.failed.clone(),
             stopped_ns,
+            waits,
         }
     }
 
@@ -185,7 +188,7 @@ mod tests {
     fn times_that_travelled_and_were_merged_are_those_of_all() {
         let ours: Vec<u64> = (1..1000).map(|i| i * i).collect();
         let theirs: Vec<u64> = (1..5000).map(|i| i * 7919).collect();
-        let rest = Rest::new(&finished(&theirs), 0);
+        let rest = Rest::new(&finished(&theirs), 0, Waits::default());
         let rest: Rest = serde_json::from_slice(&serde_json::to_vec(&rest).unwrap()).unwrap();
         let mut sum = finished(&ours);
         rest.add_times_to(&mut sum);

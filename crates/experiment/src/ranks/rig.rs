@@ -6,12 +6,16 @@ use std::sync::atomic::AtomicBool;
 use ioscape_cluster::Group;
 use ioscape_engine::error::Result;
 use ioscape_engine::file_rig::Part;
+use ioscape_engine::host::waits;
 use ioscape_engine::{Error, Finished, Prepared, Rig, Window};
-use ioscape_model::{Hints, Hosts, Layout, RankFigures, Ranks, Workload};
+use ioscape_model::{
+    Hints, Hosts, Layout, RankFigures, RankPlace, Ranks, Waits, Warning, Workload,
+};
 
 use super::crew::{Crew, Other};
 use super::merged;
 use super::orders::{Order, Said, Sums};
+use super::stragglers::{self, Course};
 
 /// Workers begin so long after that was agreed: every rank has heard of it by then.
 const LEAD_NS: i64 = 5_000_000;
@@ -42,13 +46,17 @@ struct Visit {
     ended_ns: Vec<i64>,
     /// What each rank did since the windows began to count.
     counted: Vec<Counted>,
+    /// What rank 0 had waited for by then.
+    waits: Waits,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Counted {
     ops: u64,
     bytes: u64,
     length_s: f64,
+    /// Bytes per second of each window.
+    rates: Vec<f64>,
 }
 
 impl RanksRig {
@@ -189,6 +197,7 @@ impl Rig for RanksRig {
             until_ns: now_ns,
             ended_ns: Vec::new(),
             counted: vec![Counted::default(); self.is_first.len()],
+            waits: Waits::default(),
         });
         let theirs = self.crew.hear_all(Some(SOON_NS));
         let ((), theirs) = Self::worse(started, theirs).inspect_err(|_| self.stop_others())?;
@@ -231,6 +240,7 @@ impl Rig for RanksRig {
             sum.ops += window.ops();
             sum.bytes += window.bytes();
             sum.length_s += window.length_s;
+            sum.rates.push(window.bytes() as f64 / window.length_s.max(1e-9));
         }
         Ok(merged::window(&each, &self.is_first))
     }
@@ -239,6 +249,7 @@ impl Rig for RanksRig {
         self.rig.mark();
         if let Some(visit) = &mut self.visit {
             visit.counted.fill(Counted::default());
+            visit.waits = waits::now();
         }
         if self.crew.tell_all(&Order::Mark).is_ok() {
             self.crew.hear_all(Some(SOON_NS)).ok(); // the next window says what is wrong
@@ -248,6 +259,7 @@ impl Rig for RanksRig {
     fn finish(&mut self, sync: bool) -> Result<Finished> {
         let Some(visit) = self.visit.take() else { return self.rig.finish(sync) };
         self.crew.tell_all(&Order::Finish { sync })?;
+        let mut waited = vec![waits::now().since(&visit.waits)];
         let ours = self.rig.finish(sync);
         let sync_ns = |finished: &Finished| (finished.sync_s.unwrap_or(0.0) * 1e9) as i64;
         let stopped_ns = self.crew.now_ns() - ours.as_ref().map_or(0, sync_ns);
@@ -260,12 +272,15 @@ impl Rig for RanksRig {
             let Said::Finished(rest) = said else { continue };
             rest.add_times_to(&mut all);
             stopped_ns.push(other.track.ours_ns(rest.stopped_ns));
+            waited.push(rest.waits);
             warnings.push(rest.warnings);
             failed.push(rest.failed);
             all.sync_s = all.sync_s.into_iter().chain(rest.sync_s).reduce(f64::max);
         }
         (all.warnings, all.failed) = (merged::warnings(warnings), merged::failed(failed));
-        all.ranks = Some(self.figures(&visit, &stopped_ns));
+        let mut ranks = self.figures(&visit, (&stopped_ns, &waited));
+        all.warnings.extend(self.name_stragglers(&visit, &mut ranks));
+        all.ranks = Some(ranks);
         Ok(all)
     }
 
@@ -296,12 +311,39 @@ impl Rig for RanksRig {
 }
 
 impl RanksRig {
-    fn figures(&self, visit: &Visit, stopped_ns: &[i64]) -> Ranks {
+    /// Says of each rank that fell behind what it waits for. Where requests come by a schedule, the
+    /// schedule says what each gets.
+    fn name_stragglers(&self, visit: &Visit, ranks: &mut Ranks) -> Vec<Warning> {
+        if visit.work.rate > 0.0 {
+            return Vec::new();
+        }
+        let course = |(rank, counted): (&RankFigures, &Counted)| Course {
+            processes: rank.processes,
+            rates: counted.rates.clone(),
+            length_s: counted.length_s,
+            waits: rank.waits,
+            storage: self.hosts.ranks.get(rank.rank as usize).map(RankPlace::storage),
+        };
+        let courses: Vec<Course> = ranks.each.iter().zip(&visit.counted).map(course).collect();
+        let mut warnings = Vec::new();
+        for (rank, resource) in stragglers::find(&courses) {
+            let figures = &mut ranks.each[rank];
+            figures.waits_for = Some(resource);
+            warnings.push(stragglers::warning(
+                figures,
+                stragglers::ratio(&courses, rank),
+                resource,
+            ));
+        }
+        warnings
+    }
+
+    fn figures(&self, visit: &Visit, (stopped_ns, waited): (&[i64], &[Waits])) -> Ranks {
         let since_s = |at_ns: i64| (at_ns - visit.agreed_ns) as f64 * 1e-9;
         let bytes_all: u64 = visit.counted.iter().map(|counted| counted.bytes).sum();
         let ranks = self.is_first.len() as u32;
         let figures = |rank: usize| {
-            let counted = visit.counted[rank];
+            let counted = &visit.counted[rank];
             let other = rank.checked_sub(1).map(|index| &self.crew.others[index]);
             let part = Part { rank: rank as u32, ranks };
             RankFigures {
@@ -322,6 +364,7 @@ impl RanksRig {
                 },
                 clock_bound_s: other.map_or(0.0, |other| other.track.bound_ns() as f64 * 1e-9),
                 clock_drift_ppm: other.and_then(|other| other.track.drift_ppm()),
+                waits: waited.get(rank).copied().unwrap_or_default(),
                 waits_for: None,
             }
         };

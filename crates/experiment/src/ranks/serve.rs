@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ioscape_cluster::{Group, Wait, answer_pings};
 use ioscape_engine::error::Result;
+use ioscape_engine::host::waits;
 use ioscape_engine::{Error, Finished, Prepared, Rig, Window};
-use ioscape_model::{Hints, Workload};
+use ioscape_model::{Hints, Waits, Workload};
 
 use super::orders::{Answer, Order, Rest, Said, Sums, Trouble};
 
@@ -30,11 +31,13 @@ struct Member<'a> {
     interrupt: &'a AtomicBool,
     /// When the window before ended, or the workers began.
     last_ns: i64,
+    /// What was waited for before the windows began to count.
+    waits: Waits,
 }
 
 /// Obeys until told to leave.
 pub(super) fn serve(group: &dyn Group, rig: &mut dyn Rig, interrupt: &AtomicBool) -> Left {
-    let mut member = Member { group, rig, interrupt, last_ns: 0 };
+    let mut member = Member { group, rig, interrupt, last_ns: 0, waits: Waits::default() };
     loop {
         let obeyed = match next_order(group, interrupt) {
             Ok(Order::Leave { in_order: true }) => return Left::InOrder,
@@ -98,6 +101,7 @@ impl Member<'_> {
             Order::Window { until_ns } => self.window(until_ns),
             Order::Mark => {
                 self.rig.mark();
+                self.waits = waits::now();
                 Ok(Said::Done)
             }
             Order::Finish { sync } => self.finish(sync),
@@ -138,10 +142,11 @@ impl Member<'_> {
     }
 
     fn finish(&mut self, sync: bool) -> Result<Said> {
+        let waits = waits::now().since(&self.waits);
         let finished = self.rig.finish(sync)?;
         let sync_ns = (finished.sync_s.unwrap_or(0.0) * 1e9) as i64;
         let stopped_ns = self.group.clock().now_ns() - sync_ns;
-        Ok(Said::Finished(Box::new(Rest::new(&finished, stopped_ns))))
+        Ok(Said::Finished(Box::new(Rest::new(&finished, stopped_ns, waits))))
     }
 }
 

@@ -27,7 +27,8 @@ pub(super) struct Course {
     pub(super) rates: Vec<f64>,
     pub(super) length_s: f64,
     pub(super) waits: Waits,
-    pub(super) is_network: bool,
+    /// What its files wait for where nothing else holds them up.
+    pub(super) storage: Option<Resource>,
 }
 
 impl Course {
@@ -59,9 +60,10 @@ pub(super) fn find(courses: &[Course]) -> Vec<(usize, Resource)> {
         let windows = course.rates.len();
         let lower = (0..windows).filter(|window| {
             let theirs = others(*rank).filter_map(|other| courses[other].rate(*window)).collect();
-            course.rate(*window).zip(median(theirs)).is_some_and(|(ours, theirs)| {
-                ours < BEHIND_IN_WINDOW * theirs
-            })
+            course
+                .rate(*window)
+                .zip(median(theirs))
+                .is_some_and(|(ours, theirs)| ours < BEHIND_IN_WINDOW * theirs)
         });
         windows >= WINDOWS_MIN
             && typical(*rank, &Course::mean).is_some_and(|typical| course.mean() < BEHIND * typical)
@@ -77,10 +79,10 @@ pub(super) fn find(courses: &[Course]) -> Vec<(usize, Resource)> {
             Resource::Processor
         } else if course.waits.memory_events as f64 > 10.0 * events.max(1.0) {
             Resource::Memory
-        } else if course.is_network && !course.waits.has_io_limit {
-            Resource::Network
-        } else {
+        } else if course.waits.has_io_limit {
             Resource::Device
+        } else {
+            course.storage.unwrap_or(Resource::Unknown)
         }
     };
     ranks.iter().filter(|rank| is_behind(rank)).map(|rank| (*rank, reason(*rank))).collect()
@@ -142,7 +144,13 @@ mod tests {
     fn course(level: f64, scatter: f64, seed: u64) -> Course {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let rates = (0..20).map(|_| 1e8 * level * rng.random_range(1.0 - scatter..1.0 + scatter));
-        Course { processes: 1, rates: rates.collect(), length_s: 2.0, ..Course::default() }
+        Course {
+            processes: 1,
+            rates: rates.collect(),
+            length_s: 2.0,
+            storage: Some(Resource::Device),
+            ..Course::default()
+        }
     }
 
     #[test]
@@ -159,7 +167,7 @@ mod tests {
             courses[rank].waits = Waits { memory_events: 5000, ..Waits::default() };
             assert_eq!(find(&courses), [(rank, Resource::Memory)]);
             courses[rank].waits = Waits::default();
-            courses[rank].is_network = true;
+            courses[rank].storage = Some(Resource::Network);
             assert_eq!(find(&courses), [(rank, Resource::Network)]);
         }
     }
