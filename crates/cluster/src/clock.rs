@@ -12,8 +12,9 @@ pub trait Clock {
     fn identity(&self) -> String;
 }
 
-/// What a sleeper with fine timers oversleeps, nearly always; the rest of a wait is spun.
-const OVERSLEEP_NS: i64 = 80_000;
+/// The last of a wait is spun. Longer, and ranks that share processors would keep each other from them
+/// at the very instant that they agreed on.
+const SPUN_NS: i64 = 10_000;
 
 /// The kernel's `CLOCK_MONOTONIC`, by the C library's call. Never set, slewed at most.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,9 +29,16 @@ impl Clock for Monotonic {
     }
 
     fn sleep_until_ns(&self, at_ns: i64) {
-        if self.now_ns() < at_ns - OVERSLEEP_NS {
-            sleep_ns(at_ns - OVERSLEEP_NS - self.now_ns());
+        // By default the kernel may add 50 µs to any sleep.
+        // SAFETY: the calls take and give numbers and change this thread's timers alone.
+        let slack_ns = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
+        // SAFETY: as above.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+        if self.now_ns() < at_ns - SPUN_NS {
+            sleep_ns(at_ns - SPUN_NS - self.now_ns());
         }
+        // SAFETY: as above.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, u64::from(slack_ns.max(0).cast_unsigned())) };
         while self.now_ns() < at_ns {
             std::hint::spin_loop();
         }

@@ -65,8 +65,9 @@ impl Mpi {
 /// [`Error::Refused`] where no library fits, or the one that does knows of other ranks than the
 /// launcher.
 pub fn join(launch: &Launch, named: Option<&str>, environment: &Environment<'_>) -> Result<Mpi> {
+    loaded::restrain(environment);
     let loaded = load(launch, named, environment)?;
-    let (calls, constants) = loaded.keep(environment)?;
+    let (calls, constants) = loaded.keep()?;
     let saved = signals::Saved::now();
     let code = calls.init(constants.thread_funneled);
     saved.restore();

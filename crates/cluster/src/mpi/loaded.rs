@@ -36,6 +36,22 @@ impl Drop for Symbols {
     }
 }
 
+/// Forbids what MPI would do to this process beside its job: put its own versions in the place of the
+/// memory calls, and handle what crashes it. To be called before any library is opened.
+pub(super) fn restrain(environment: &Environment<'_>) {
+    for (name, value) in [
+        (c"UCX_MEM_EVENTS", c"no"),
+        (c"UCX_ERROR_SIGNALS", c""),
+        // Where neither is used, it would say so on stdout, which is for the answer.
+        (c"UCX_WARN_UNUSED_ENV_VARS", c"n"),
+    ] {
+        if environment(name.to_str().unwrap_or_default()).is_none() {
+            // SAFETY: one thread runs yet, so nobody reads the environment meanwhile.
+            unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 0) };
+        }
+    }
+}
+
 /// An MPI library, opened and not initialised.
 pub(super) struct Loaded {
     _symbols: Symbols,
@@ -56,20 +72,7 @@ impl Loaded {
     }
 
     /// Makes the library one of the process, for good, and finds what is called.
-    pub(super) fn keep(&self, environment: &Environment<'_>) -> Result<(Calls, Constants)> {
-        // What MPI would do to this process beside its job: put its own versions in the place of
-        // the memory calls, and handle what crashes it.
-        for (name, value) in [
-            (c"UCX_MEM_EVENTS", c"no"),
-            (c"UCX_ERROR_SIGNALS", c""),
-            // Where neither is used, it would say so on stdout, which is for the answer.
-            (c"UCX_WARN_UNUSED_ENV_VARS", c"n"),
-        ] {
-            if environment(name.to_str().unwrap_or_default()).is_none() {
-                // SAFETY: one thread runs yet, so nobody reads the environment meanwhile.
-                unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 0) };
-            }
-        }
+    pub(super) fn keep(&self) -> Result<(Calls, Constants)> {
         // Open MPI loads parts of itself that look for its symbols among those of the process.
         let kept = open(&self.name, libc::RTLD_NOW | libc::RTLD_GLOBAL)
             .map_err(|why| Error::Refused(format!("{}: {why}", self.name)))?;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::crew::Other;
 use super::rig::RanksRig;
-use super::serve::{Left, serve};
+use super::serve::{Left, Nothing, serve};
 use crate::bench::{Bench, Restraint};
 
 /// Number of the directory by which ranks see whether they see one target: far above any test file.
@@ -195,28 +195,7 @@ pub fn take_part(
     interrupt: &AtomicBool,
     open: impl FnOnce(&Setup, Part) -> Result<Bench>,
 ) -> Left {
-    let Ok(setup) = group.broadcast(&[]) else { return Left::Abandoned };
-    let setup: Option<Setup> = serde_json::from_slice(&setup).unwrap_or_default();
-    let left = match setup {
-        None => Left::InOrder,
-        Some(setup) => {
-            let run = RunId::parse(&setup.run).expect("rank 0 has named the run");
-            let sees_beacon = setup.target.join(run.file_name(BEACON)).is_dir();
-            let part = Part { rank: group.rank(), ranks: group.size() };
-            let mut opened = open(&setup, part).map_err(|error| error.to_string());
-            let said = match &opened {
-                Ok(bench) => Ok(Joined::of(bench, group, sees_beacon)),
-                Err(why) => Err(why.clone()),
-            };
-            if group.gather(&to_bytes(&said)).is_err() {
-                return Left::Abandoned;
-            }
-            match &mut opened {
-                Ok(bench) => serve(group, &mut *bench.rig, interrupt),
-                Err(_) => serve(group, &mut super::serve::Nothing, interrupt),
-            }
-        }
-    };
+    let left = open_and_serve(group, interrupt, open);
     // Files are removed by now: rank 0 waits for that.
     if left == Left::InOrder {
         group.barrier().ok();
@@ -224,6 +203,31 @@ pub fn take_part(
         group.abandon();
     }
     left
+}
+
+fn open_and_serve(
+    group: &dyn Group,
+    interrupt: &AtomicBool,
+    open: impl FnOnce(&Setup, Part) -> Result<Bench>,
+) -> Left {
+    let Ok(setup) = group.broadcast(&[]) else { return Left::Abandoned };
+    let setup: Option<Setup> = serde_json::from_slice(&setup).unwrap_or_default();
+    let Some(setup) = setup else { return Left::InOrder };
+    let run = RunId::parse(&setup.run).expect("rank 0 has named the run");
+    let sees_beacon = setup.target.join(run.file_name(BEACON)).is_dir();
+    let part = Part { rank: group.rank(), ranks: group.size() };
+    let mut opened = open(&setup, part).map_err(|error| error.to_string());
+    let said = match &opened {
+        Ok(bench) => Ok(Joined::of(bench, group, sees_beacon)),
+        Err(why) => Err(why.clone()),
+    };
+    if group.gather(&to_bytes(&said)).is_err() {
+        return Left::Abandoned;
+    }
+    match &mut opened {
+        Ok(bench) => serve(group, &mut *bench.rig, interrupt),
+        Err(_) => serve(group, &mut Nothing, interrupt),
+    }
 }
 
 fn to_bytes(value: &impl Serialize) -> Vec<u8> {
