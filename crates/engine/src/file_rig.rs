@@ -10,7 +10,7 @@ use ioscape_model::units::MIB;
 use ioscape_model::{Access, Hints, Host, Spent, Warning, Workload};
 
 use crate::clock::{Clock, Stopwatch};
-use crate::counters::{Counters, ProcessIo, ProcessorTicks, Swapped};
+use crate::counters::{Counters, Swapped};
 use crate::error::{Error, Result};
 use crate::failures;
 use crate::files::{OpenAccess, TestFiles};
@@ -29,6 +29,7 @@ use cold::Cold;
 use engines::{Equipment, Rings, Seat};
 use look::{Looked, resident_bytes};
 use places::{place, place_of_file, raise_descriptor_limit, shares};
+use reading::Reading;
 use verified::Ledgers;
 use watch::Watch;
 
@@ -39,6 +40,7 @@ mod engines;
 mod look;
 mod places;
 mod prepare;
+mod reading;
 mod verified;
 mod watch;
 
@@ -125,17 +127,6 @@ struct Crew {
     members: Vec<Task>,
     files: Vec<Arc<File>>,
     warnings: Vec<Warning>,
-}
-
-/// Everything that is read at the end of a window.
-#[derive(Clone, Copy, Debug, Default)]
-struct Reading {
-    at_ns: u64,
-    classes: [ClassCount; 4],
-    failed_ops: u64,
-    io: Option<ProcessIo>,
-    ticks: Option<ProcessorTicks>,
-    cpu_s: f64,
 }
 
 impl FileRig {
@@ -296,26 +287,6 @@ impl FileRig {
         }
     }
 
-    fn reading(&self, workers: &[Worker]) -> Reading {
-        let mut classes = [ClassCount::default(); 4];
-        let failed_ops = workers.iter().map(|worker| worker.published.failed_ops()).sum();
-        for worker in workers {
-            for (sum, class) in classes.iter_mut().zip(worker.published.counts()) {
-                sum.ops += class.ops;
-                sum.bytes += class.bytes;
-                sum.time_s += class.time_s;
-            }
-        }
-        Reading {
-            at_ns: self.clock.now_ns(),
-            classes,
-            failed_ops,
-            io: self.counters.process_io(),
-            ticks: self.counters.processor_ticks(),
-            cpu_s: self.counters.cpu_s(),
-        }
-    }
-
     fn stop(&mut self) -> Result<Option<(Running, Together)>> {
         let Some(mut running) = self.running.take() else { return Ok(None) };
         running.shared.stop();
@@ -356,27 +327,6 @@ impl Running {
     /// Of all files in use; `None` where the kernel cannot say.
     fn resident_bytes(&self) -> Option<u64> {
         resident_bytes(&shares(&self.work, self.part), &self.files)
-    }
-}
-
-impl Reading {
-    fn read_bytes(&self) -> u64 {
-        self.classes[0].bytes + self.classes[1].bytes
-    }
-
-    fn written_bytes(&self) -> u64 {
-        self.classes[2].bytes + self.classes[3].bytes
-    }
-
-    fn ops(&self) -> u64 {
-        self.classes.iter().map(|class| class.ops).sum()
-    }
-
-    /// Mean response time since the workers began, seconds; nothing done is as long as it gets.
-    fn mean_s(&self) -> f64 {
-        let ops = self.ops();
-        let time_s: f64 = self.classes.iter().map(|class| class.time_s).sum();
-        if ops > 0 { time_s / ops as f64 } else { f64::INFINITY }
     }
 }
 
