@@ -10,9 +10,9 @@ use ioscape_model::Header;
 pub(crate) use ioscape_experiment::bench::{Bench, Earnest};
 
 use crate::args::{Common, DeviceArgs};
+use crate::company::{Company, Told};
 use crate::exit::usage;
 use crate::interrupt::Interrupt;
-use crate::ranks::Company;
 use crate::text_file;
 
 /// Why ranks cannot measure what is simulated.
@@ -88,7 +88,8 @@ fn open_real(request: &Request<'_>) -> anyhow::Result<Bench> {
         interrupt: request.interrupt.flag(),
         part: request.company.part(),
     })?;
-    request.company.joined(bench, request, restraint)
+    let Request { run, engine, earnest, interrupt, .. } = *request;
+    request.company.joined(bench, &Told { run, engine, restraint, earnest, interrupt })
 }
 
 /// What several ranks cannot do together.

@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod clean;
 mod command;
+mod company;
 mod compare;
 mod doctor;
 mod exit;
@@ -40,9 +41,9 @@ use clap::Parser;
 use ioscape_engine::Clock;
 
 use command::{Cli, Command};
+use company::Company;
 use exit::Exit;
 use output::say;
-use ranks::Company;
 
 fn main() -> ExitCode {
     let clock = Clock::start();

@@ -13,13 +13,13 @@ use ioscape_model::{
 
 use crate::args::{EngineArg, MeasureArgs};
 use crate::bench::{self, Bench, Earnest, Request};
+use crate::company::Company;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::Journal;
 use crate::origin::origin;
 use crate::output::{answer, say};
 use crate::progress::{Progress, Until};
-use crate::ranks::Company;
 use crate::{out_file, workload_arg};
 
 /// What counts as most requests.

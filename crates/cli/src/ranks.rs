@@ -1,25 +1,19 @@
 //! Ranks of a run over many hosts: was this process launched as one of several, by whom, and what of.
 //! The environment is read here.
 
-use std::cell::Cell;
-use std::path::Path;
-
 use ioscape_cluster::{Environment, Group, Launch, detect, join};
 use ioscape_engine::{Clock, RunId};
 use ioscape_experiment::bench::{self, Bench, Earnest};
-use ioscape_experiment::ranks::{Left, Party, Setup, assemble, check_alike, take_part};
+use ioscape_experiment::ranks::{Left, Party, check_alike, take_part};
 
 use crate::command::{Cli, Command};
+use crate::company::Company;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::origin;
 
 /// What switches MPI off.
 const OFF: &str = "off";
-
-/// The ranks that a command may measure with; none most of the time.
-#[derive(Default)]
-pub(crate) struct Company(Cell<Option<Party>>);
 
 /// As what this process takes part.
 pub(crate) enum Role {
@@ -73,7 +67,7 @@ pub(crate) fn role(typed: &Cli) -> anyhow::Result<Role> {
     if group.rank() > 0 {
         return Ok(Role::Other(group));
     }
-    Ok(Role::First(Company(Cell::new(Some(Party::new(group, launcher, version))))))
+    Ok(Role::First(Company::led(Party::new(group, launcher, version))))
 }
 
 /// Refuses what would be done by each rank for itself.
@@ -91,41 +85,6 @@ fn refuse_command(command: &Command, launch: Launch) -> anyhow::Result<()> {
 
 fn refused(error: ioscape_cluster::Error) -> anyhow::Error {
     usage(error.to_string())
-}
-
-impl Company {
-    /// What this rank runs of each workload.
-    pub(crate) fn part(&self) -> ioscape_engine::file_rig::Part {
-        let party = self.0.take();
-        let part = party.as_ref().map_or(ioscape_engine::file_rig::Part::ALL, Party::part);
-        self.0.set(party);
-        part
-    }
-
-    /// Has the other ranks open the target as well, where there are any.
-    pub(crate) fn joined(
-        &self,
-        bench: Bench,
-        request: &crate::bench::Request<'_>,
-        restraint: bench::Restraint,
-    ) -> anyhow::Result<Bench> {
-        if request.earnest == Earnest::DryRun {
-            return Ok(bench);
-        }
-        let Some(party) = self.0.take() else { return Ok(bench) };
-        let setup = Setup {
-            target: Path::new(&bench.target.path).to_owned(),
-            run: request.run.to_string(),
-            engine: request.engine,
-            restraint,
-        };
-        Ok(assemble(party, bench, &setup, request.interrupt.flag())?)
-    }
-
-    /// Whether there are other ranks.
-    pub(crate) fn is_any(&self) -> bool {
-        self.part().ranks > 1
-    }
 }
 
 /// Does what rank 0 says, until it lets this rank go.

@@ -13,6 +13,7 @@ use ioscape_model::{Access, EndReason, Header, Point, Record, Severity};
 
 use crate::args::{AccessArg, RangeKey, RunArgs, WorkloadArgs};
 use crate::bench::{self, Earnest, Request};
+use crate::company::Company;
 use crate::doctor;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
@@ -22,7 +23,6 @@ use crate::out_file;
 use crate::output::{self, answer, say};
 use crate::page_file;
 use crate::progress::{Progress, Until};
-use crate::ranks::Company;
 use crate::resume::{self, Resumption};
 use crate::workload_arg::{self, Asked};
 

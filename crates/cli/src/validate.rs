@@ -27,6 +27,7 @@ use ioscape_suite::critique;
 
 use crate::args::{Common, ValidateArgs};
 use crate::bench::{self, Earnest, Request};
+use crate::company::Company;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
@@ -35,7 +36,6 @@ use crate::out_file;
 use crate::output::{self, answer, say};
 use crate::page_file;
 use crate::progress::{Progress, Until};
-use crate::ranks::Company;
 
 /// The dirty limit in bytes follows the free memory where it was set as a share of it: further
 /// apart than this factor, write-back begins elsewhere than it did.

@@ -9,6 +9,7 @@ mod abi;
 mod candidates;
 mod loaded;
 mod signals;
+mod symbols;
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -127,7 +128,7 @@ fn load(launch: &Launch, named: Option<&str>, environment: &Environment<'_>) -> 
                 None => return Ok(loaded),
                 Some(why) => tried.push(format!("{name} is {} ({why})", loaded.version)),
             },
-            Err(why) if why.contains(loaded::STATIC) => {
+            Err(why) if why.contains(symbols::STATIC) => {
                 return Err(Error::Refused(
                     "this static build cannot load MPI: use the build for glibc, or `--mpi off` \
                      for one host"

@@ -19,6 +19,7 @@ use ioscape_model::{
 use super::{alternated, check_out, is_unasked, price};
 use crate::args::{Common, CompareArgs};
 use crate::bench::{self, Bench, Earnest, Request};
+use crate::company::Company;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
@@ -26,7 +27,6 @@ use crate::origin::{drawn_seed, now_text, origin};
 use crate::out_file;
 use crate::output::say;
 use crate::progress::{Progress, Until};
-use crate::ranks::Company;
 use crate::workload_arg::{self, Asked};
 
 /// `--budget`, where none is given.

@@ -5,7 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::loaded::Symbols;
+use super::symbols::Symbols;
 
 /// A communicator, datatype or error handler.
 pub(super) type Handle = usize;

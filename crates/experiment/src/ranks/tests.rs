@@ -136,7 +136,7 @@ fn on_ranks<T>(
     (outcome, threads.into_iter().map(std::thread::JoinHandle::join).collect())
 }
 
-fn visit(rig: &mut RanksRig, process_num: u32) -> Result<ioscape_model::Point, Error> {
+fn visit(rig: &mut RanksRig, process_num: u32) -> Result<ioscape_model::Point> {
     let work = Workload { process_num, ..Workload::default() };
     let rules = Rules { ramp_s: 0.1, ramp_max_s: 0.2, measure_max_s: 1.5, ..Rules::brief() };
     let subject = Subject { work: &work, role: Role::Measure, round: 0, seed: 1 };
