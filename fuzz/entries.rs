@@ -32,7 +32,10 @@ pub(crate) const ENTRIES: [(&str, Entry); 6] = [
 /// A record, and all that is shown of it.
 pub(crate) fn record(bytes: &[u8]) {
     let Ok(record) = Record::read(&bytes[..bytes.len().min(BYTES_MAX)]) else { return };
-    let text = ioscape_report::text(&record, "a file", 80, false);
+    let conclusion = ioscape_analysis::conclude(&record);
+    let (conclusion, file) = (conclusion.as_ref(), "a file");
+    let summary = ioscape_report::Summary { record: &record, conclusion, file };
+    let text = ioscape_report::text(&summary, 80, false);
     assert!(!text.contains('\u{1b}'), "control characters of a record reach the terminal");
     let page = ioscape_report::html(&ioscape_report::ReportPage::of(&record));
     assert!(!page.contains("<script>alert"), "a record's text is markup");

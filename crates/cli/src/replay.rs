@@ -305,9 +305,7 @@ fn show(args: &ReplayArgs, path: &Path) -> anyhow::Result<()> {
     if args.common.json {
         answer(&serde_json::to_string_pretty(&document(&record, path))?)?;
     } else if !args.common.quiet {
-        let file = path.to_string_lossy();
-        let color = output::is_colourful();
-        answer(&ioscape_report::text(&record, &file, page_file::WIDTH, color))?;
+        answer(&page_file::summary(path, &record, output::is_colourful()))?;
     }
     if !args.common.quiet {
         say(&format!("record  {}", path.display()));

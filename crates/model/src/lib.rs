@@ -36,6 +36,7 @@ mod layer;
 pub mod line;
 pub mod named;
 pub mod point;
+mod ranks;
 pub mod record;
 pub mod replay;
 pub mod rules;
@@ -73,6 +74,7 @@ pub use line::{
 pub use point::{
     ClassTotals, Classes, Failed, Failure, Interval, Point, RequestClass, ResponseTime, Role, Spent,
 };
+pub use ranks::{Hosts, RankFigures, RankPlace, Ranks, Resource, Waits};
 pub use record::{Record, RecordError};
 pub use replay::{CountedIo, ErrorsCompared, Replay, ReplayedOperation, Spacing, Start};
 pub use rules::{Hints, Limits, Range, Ranges, Rules, RulesError};

@@ -120,6 +120,8 @@ pub enum Code {
     Altered,
     /// Calls of a replay ended otherwise than when they were recorded, or had to be added to.
     ReplayUnlike,
+    /// The ranks of a run do not have the same to work with, or one fell behind.
+    Ranks,
 }
 
 impl Code {

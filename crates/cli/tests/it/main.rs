@@ -23,6 +23,7 @@ mod measure;
 mod notebook;
 mod predict;
 mod predictor;
+mod ranks;
 mod refused;
 mod replay;
 mod run;

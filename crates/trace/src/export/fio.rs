@@ -289,11 +289,7 @@ fn loses(app: &App, stretches: &[&Behaviour]) -> Vec<Loss> {
             (whole.syncs.count > 0).then_some(SYNCS),
         ),
         loss(whole.unique.mapped_bytes > 0, "what goes through mappings", None),
-        loss(
-            any(|one| one.syncs.by_kind.contains_key("directory")),
-            "syncs of directories",
-            None,
-        ),
+        loss(any(|one| one.syncs.by_kind.contains_key("directory")), "syncs of directories", None),
         loss(
             any(|one| one.syncs.by_kind.contains_key("grown") && !grows(one)),
             "growth: fio overwrites files that it laid out",
