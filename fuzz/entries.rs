@@ -32,7 +32,7 @@ pub(crate) const ENTRIES: [(&str, Entry); 6] = [
 /// A record, and all that is shown of it.
 pub(crate) fn record(bytes: &[u8]) {
     let Ok(record) = Record::read(&bytes[..bytes.len().min(BYTES_MAX)]) else { return };
-    let conclusion = ioscape_analysis::conclude(&record);
+    let conclusion = ioscape_analysis::conclusion::conclude(&record);
     let (conclusion, file) = (conclusion.as_ref(), "a file");
     let summary = ioscape_report::Summary { record: &record, conclusion, file };
     let text = ioscape_report::text(&summary, 80, false);

@@ -73,6 +73,7 @@ fn record(read_s: f64, queue: f64) -> Record {
         elements: vec![],
         sustained: vec![],
         suite: SuiteLines::default(),
+        replays: vec![],
         revision_max: 1,
         valid_bytes: 0,
         chain: Chain::default(),
