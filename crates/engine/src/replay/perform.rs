@@ -174,8 +174,8 @@ impl<'a> Performer<'a> {
             let how = How(action.how.0 & (How::DIRECT.0 | How::SYNC.0 | How::APPEND.0));
             let descriptor = self.open_file(action.file, how, OFlags::empty())?;
             let handle = Arc::new(Handle { descriptor });
-            self.stage.handles.put(number, Arc::clone(&handle));
-            self.stage.reopened.fetch_add(1, Ordering::Relaxed);
+            let (handle, is_first) = self.stage.handles.put_first(number, handle);
+            self.stage.reopened.fetch_add(u64::from(is_first), Ordering::Relaxed);
             handle
         };
         self.last = Some((number, Arc::clone(&handle)));
