@@ -128,7 +128,9 @@ pub(super) fn run(shared: &Shared<'_>, steps: &Receiver<Vec<Step>>, progress: &A
             progress.set(done);
         }
         let mut tally = shared.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        made.iter().for_each(|made| tally.enter(made));
+        for made in &made {
+            tally.enter(made);
+        }
         drop(tally);
         made.clear();
         let left = shared.outstanding.fetch_sub(count, Ordering::SeqCst) - count;

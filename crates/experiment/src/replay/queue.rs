@@ -63,7 +63,7 @@ struct Lanes<'scope, 'env> {
     failed: Option<io::Error>,
 }
 
-impl<'scope, 'env> Lanes<'scope, 'env> {
+impl<'env> Lanes<'_, 'env> {
     fn push(&mut self, planner: &Planner<'_>, lane: u32, step: Step) {
         let Self { scope, shared, open, failed, .. } = self;
         let lane_of = open.entry(lane).or_insert_with(|| {
@@ -159,10 +159,10 @@ fn stop(shared: &Shared<'_>) {
     shared.start.open(shared.watch.now_ns());
 }
 
-fn hand_out<'scope, 'env>(
+fn hand_out(
     load: &dyn Load,
     planner: &mut Planner<'_>,
-    lanes: &mut Lanes<'scope, 'env>,
+    lanes: &mut Lanes<'_, '_>,
     on_step: &mut dyn FnMut(super::Step),
 ) -> Result<()> {
     let shared = lanes.shared;

@@ -457,9 +457,15 @@ impl<'a> Walk<'a> {
         let open = &mut self.streams[number].open;
         let wants_dirty = kind == Synced::Data;
         let found = open.iter().rposition(|open| open.is_dirty == wants_dirty);
-        let Some(at) = found.or_else(|| open.len().checked_sub(1)) else { return };
-        open[at].is_dirty = false;
-        let Open { handle, data, .. } = open[at];
+        let at = if let Some(at) = found.or_else(|| open.len().checked_sub(1)) {
+            at
+        } else {
+            let Some(file) = self.some_file().or_else(|| self.files.next_made()) else { return };
+            self.open(number, file)
+        };
+        let open = &mut self.streams[number].open[at];
+        open.is_dirty = false;
+        let Open { handle, data, .. } = *open;
         self.put(number, op, self.files.get(data).id, handle);
     }
 }
