@@ -4,7 +4,15 @@
 use std::path::Path;
 
 /// Names and models, as `ioscape trace model` wrote them.
-const MODELS: &[(&str, &str)] = &[];
+const MODELS: &[(&str, &str)] = &[
+    ("git-status", include_str!("../data/apps/git-status.json")),
+    ("grep", include_str!("../data/apps/grep.json")),
+    ("sort", include_str!("../data/apps/sort.json")),
+    ("sqlite-delete", include_str!("../data/apps/sqlite-delete.json")),
+    ("sqlite-wal", include_str!("../data/apps/sqlite-wal.json")),
+    ("tar-create", include_str!("../data/apps/tar-create.json")),
+    ("tar-extract", include_str!("../data/apps/tar-extract.json")),
+];
 
 /// The model of this name.
 pub(crate) fn model(name: &Path) -> Option<&'static str> {

@@ -17,6 +17,9 @@ pub use perform::Performer;
 pub use stage::Stage;
 pub use thread_io::ThreadIo;
 
+/// Bytes that are written: incompressible, in pieces that begin anywhere in them.
+const POOL_BYTES: usize = 1 << 20;
+
 /// Kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Makes the models of this directory: each program is set up, recorded once and described.
 #   recipes.sh IOSCAPE DIRECTORY     DIRECTORY is emptied; the models are written beside this script
-# They were made on ext4, Linux 6.18, as root (eBPF), with SQLite 3.40, GNU tar 1.34, Git 2.x, GNU grep,
-# GNU sort, PostgreSQL 15.
+# They were made on ext4, Linux 6.18, as root (eBPF), with SQLite, GNU tar, Git, GNU grep and
+# GNU sort.
 set -eu
 ioscape=$1; work=$2; here=$(cd "$(dirname "$0")" && pwd)
 
@@ -64,22 +64,4 @@ random.seed(9)
 open('in.txt', 'w').writelines('%016x some filler text here\n' % random.getrandbits(64) for _ in range(1500000))"
 mkdir tmp; model sort sort -S 16M --parallel=1 -T tmp in.txt -o out.txt
 
-# TPC-B as pgbench has it: scale 5, four clients, 10 seconds, with 16 MB of shared buffers.
-fresh
-postgres=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
-chown postgres "$work"
-as() { setpriv --reuid=postgres --regid=postgres --init-groups "$@"; }
-as "$postgres/initdb" -D "$work/data" > /dev/null
-server=("$postgres/postgres" -D "$work/data" -k "$work" -c shared_buffers=16MB -c listen_addresses=)
-as "${server[@]}" > "$work/log" 2>&1 & pid=$!
-until as psql -qh "$work" postgres -c "" 2> /dev/null; do sleep 0.2; done
-as pgbench -qih "$work" -s 5 postgres 2> /dev/null
-sync
-"$ioscape" trace record -q -o "$work/postgres-oltp.trace" --pid $pid --for 12s & recorder=$!
-sleep 1
-as pgbench -h "$work" -c 4 -T 10 postgres > /dev/null 2>&1
-wait $recorder
-kill -INT $pid; wait $pid || true
-rm -f "$here/postgres-oltp.json"
-"$ioscape" trace model "$work/postgres-oltp.trace" -o "$here/postgres-oltp.json"
 rm -rf "$work"

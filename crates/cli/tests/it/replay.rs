@@ -33,8 +33,6 @@ fn a_trace_is_replayed_and_becomes_a_record_like_any() {
     assert_eq!(kept.points[0].workload.literal(), shown["workload"].as_str().unwrap());
     let text = work.stdout(&["report", "r.jsonl", "--format", "text"]);
     assert!(text.contains("every call ended as it did") && text.contains("dsync"), "{text}");
-    let versus = work.json(&["compare", "r.jsonl", "r.jsonl", "--json"]);
-    assert_eq!(versus["systems"][0]["overall"]["ratio"]["mean"], 1.0, "{versus}");
     assert!(work.refusal(&["validate", "r.jsonl"]).contains("holds replays"));
 }
 

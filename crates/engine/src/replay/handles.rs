@@ -39,6 +39,16 @@ impl Handles {
         }
     }
 
+    /// Keeps one, unless somebody else was quicker: then that one, and false.
+    pub(super) fn put_first(&self, number: u64, handle: Arc<Handle>) -> (Arc<Handle>, bool) {
+        let Ok(mut shard) = self.shard(number).lock() else { return (handle, true) };
+        if let Some(first) = shard.get(&number) {
+            return (Arc::clone(first), false);
+        }
+        shard.insert(number, Arc::clone(&handle));
+        (handle, true)
+    }
+
     pub(super) fn take(&self, number: u64) -> Option<Arc<Handle>> {
         self.shard(number).lock().ok()?.remove(&number)
     }

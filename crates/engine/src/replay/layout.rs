@@ -9,8 +9,7 @@ use rustix::fs::{Advice, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::names::Names;
-use super::stage::POOL_BYTES;
-use super::{AtStart, Shape, StageFile};
+use super::{AtStart, POOL_BYTES, Shape, StageFile};
 use crate::error::{Error, Result};
 
 /// A symbolic link leads here: to its own directory.

@@ -13,8 +13,8 @@ use rustix::io::{Errno, Result};
 
 use super::handles::Handle;
 use super::mappings::Mapping;
-use super::stage::{POOL_BYTES, Stage};
-use super::{Action, How, Kind, Outcome, Shape};
+use super::stage::Stage;
+use super::{Action, How, Kind, Outcome, POOL_BYTES, Shape};
 
 const PAGE: usize = 4096;
 /// Entries of a directory are asked for in pieces of this size, as the C library does.
@@ -32,6 +32,8 @@ pub struct Performer<'a> {
     stage: &'a Stage,
     /// Read into, from a page's border on.
     buffer: Vec<u8>,
+    /// Entries of directories.
+    entries: Option<Vec<MaybeUninit<u8>>>,
     path: String,
     other_path: String,
     /// The handle of the call before: mostly it is used again.
@@ -49,6 +51,7 @@ impl<'a> Performer<'a> {
         Self {
             stage,
             buffer: Vec::new(),
+            entries: None,
             path: String::new(),
             other_path: String::new(),
             last: None,
@@ -79,7 +82,10 @@ impl<'a> Performer<'a> {
             Kind::SyncAll => rustix::fs::syncfs(&self.stage.root).map(|()| 0),
             Kind::RangeSync => self.sync_range(action),
             Kind::Open | Kind::Create => self.open(action).map(|()| 0),
-            Kind::Close => self.close(action).map(|()| 0),
+            Kind::Close => {
+                self.close(action);
+                Ok(0)
+            }
             Kind::List => self.list(action),
             Kind::Truncate | Kind::Allocate | Kind::Punch => self.resize(action).map(|()| 0),
             Kind::Advise => self.advise(action).map(|()| 0),
@@ -162,17 +168,15 @@ impl<'a> Performer<'a> {
         {
             return Ok(Arc::clone(handle));
         }
-        let handle = match self.stage.handles.get(number) {
-            Some(handle) => handle,
-            None => {
-                let how = How(action.how.0 & (How::DIRECT.0 | How::SYNC.0 | How::APPEND.0));
-                let handle = Arc::new(Handle {
-                    descriptor: self.open_file(action.file, how, OFlags::empty())?,
-                });
-                self.stage.handles.put(number, Arc::clone(&handle));
-                self.stage.reopened.fetch_add(1, Ordering::Relaxed);
-                handle
-            }
+        let handle = if let Some(handle) = self.stage.handles.get(number) {
+            handle
+        } else {
+            let how = How(action.how.0 & (How::DIRECT.0 | How::SYNC.0 | How::APPEND.0));
+            let descriptor = self.open_file(action.file, how, OFlags::empty())?;
+            let handle = Arc::new(Handle { descriptor });
+            let (handle, is_first) = self.stage.handles.put_first(number, handle);
+            self.stage.reopened.fetch_add(u64::from(is_first), Ordering::Relaxed);
+            handle
         };
         self.last = Some((number, Arc::clone(&handle)));
         Ok(handle)
@@ -224,14 +228,14 @@ impl<'a> Performer<'a> {
         Ok(())
     }
 
-    fn close(&mut self, action: &Action) -> Result<()> {
+    fn close(&mut self, action: &Action) {
         self.last = None;
         let number = match action.handle {
             0 => OF_FILE | u64::from(action.file),
             handle => handle.into(),
         };
-        // A second descriptor of one description was closed before, or one that nobody used.
-        self.stage.handles.take(number).map(drop).ok_or(Errno::BADF)
+        // One description may have several descriptors, each of which is closed: the first close counts.
+        self.stage.handles.take(number);
     }
 
     fn read(&mut self, action: &Action) -> Result<u64> {
@@ -251,7 +255,7 @@ impl<'a> Performer<'a> {
         // SAFETY: each piece lies within `into`, which is exclusively ours during the call; that the
         // kernel fills it several times over is meant.
         let done = unsafe {
-            let (first, count) = (pieces.as_ptr(), pieces.len() as i32);
+            let (first, count) = (pieces.as_ptr(), pieces_count(&pieces));
             libc::preadv(handle.descriptor.as_raw_fd(), first, count, action.offset.cast_signed())
         };
         done_of(done)
@@ -271,7 +275,7 @@ impl<'a> Performer<'a> {
         let pieces = pieces(pool.as_ptr().cast_mut(), room, length);
         // SAFETY: each piece lies within `pool`, which the kernel only reads.
         let done = unsafe {
-            let (first, count) = (pieces.as_ptr(), pieces.len() as i32);
+            let (first, count) = (pieces.as_ptr(), pieces_count(&pieces));
             libc::pwritev(handle.descriptor.as_raw_fd(), first, count, action.offset.cast_signed())
         };
         done_of(done)
@@ -294,8 +298,8 @@ impl<'a> Performer<'a> {
             // Nobody opened it, so nobody has listed a part of it yet.
             rustix::fs::seek(&handle.descriptor, SeekFrom::Start(0))?;
         }
-        let mut memory = [MaybeUninit::<u8>::uninit(); LIST_BYTES];
-        let mut entries = RawDir::new(&handle.descriptor, &mut memory);
+        let memory = self.entries.get_or_insert_with(|| vec![MaybeUninit::uninit(); LIST_BYTES]);
+        let mut entries = RawDir::new(&handle.descriptor, memory);
         let mut count = 0;
         while let Some(entry) = entries.next() {
             entry?;
@@ -402,6 +406,11 @@ fn pieces(start: *mut u8, room: usize, length: usize) -> Vec<libc::iovec> {
         iov_len: room.min(length - number * room),
     };
     (0..count).map(piece).collect()
+}
+
+/// No more than the kernel takes.
+fn pieces_count(pieces: &[libc::iovec]) -> i32 {
+    i32::try_from(pieces.len()).unwrap_or(i32::MAX)
 }
 
 fn done_of(done: isize) -> Result<u64> {

@@ -16,14 +16,11 @@ use super::handles::Handles;
 use super::layout::{self, Layout};
 use super::mappings::Mappings;
 use super::names::Names;
-use super::{Shape, StageFile};
+use super::{POOL_BYTES, Shape, StageFile};
 use crate::error::{Error, Result};
 use crate::run_id::RunId;
 use crate::scratch::Scratch;
 use crate::target::Directory;
-
-/// Bytes that are written: incompressible, in pieces that begin anywhere in them.
-pub(super) const POOL_BYTES: usize = 1 << 20;
 
 /// The files of a replay. Dropping it removes them.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::Thread;
 use std::time::Duration;
 
 use ioscape_engine::Stopwatch;
@@ -31,7 +30,7 @@ pub(super) struct Shared<'a> {
     pub(super) outstanding: AtomicU64,
     /// Below this many, whoever hands them out goes on.
     pub(super) low: u64,
-    pub(super) dispatcher: Thread,
+    pub(super) dispatcher: Waiter,
     /// When the last call ended.
     pub(super) end_ns: AtomicU64,
 }
@@ -40,6 +39,28 @@ impl Shared<'_> {
     /// Whether all is to end before its end.
     fn is_over(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed) || self.give_up.load(Ordering::Relaxed)
+    }
+}
+
+/// Lets whoever hands steps out wait until fewer are out.
+#[derive(Debug, Default)]
+pub(super) struct Waiter {
+    turn: Mutex<()>,
+    woken: Condvar,
+}
+
+impl Waiter {
+    fn wake(&self) {
+        drop(self.turn.lock().unwrap_or_else(PoisonError::into_inner));
+        self.woken.notify_all();
+    }
+
+    /// Waits until it is woken, as long as `goes_on`, and for a moment at most.
+    pub(super) fn wait(&self, goes_on: impl Fn() -> bool) {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if goes_on() {
+            drop(self.woken.wait_timeout(turn, Duration::from_nanos(LOOK_NS)));
+        }
     }
 }
 
@@ -107,12 +128,14 @@ pub(super) fn run(shared: &Shared<'_>, steps: &Receiver<Vec<Step>>, progress: &A
             progress.set(done);
         }
         let mut tally = shared.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        made.iter().for_each(|made| tally.enter(made));
+        for made in &made {
+            tally.enter(made);
+        }
         drop(tally);
         made.clear();
         let left = shared.outstanding.fetch_sub(count, Ordering::SeqCst) - count;
         if left < shared.low && left + count >= shared.low {
-            shared.dispatcher.unpark();
+            shared.dispatcher.wake();
         }
     }
     shared.end_ns.fetch_max(lane.ended_ns, Ordering::Relaxed);

@@ -183,21 +183,21 @@ impl<'a> Planner<'a> {
         let Some(before) = child.or_else(other) else { return };
         let after_ns = to_ns - before.end_ns.max(from_ns);
         let doing = Doing::Pause(self.scaled(after_ns));
-        self.hand_out(event.stream, (from_ns, to_ns), doing, [Some(before), None], say);
+        self.hand_out((event.stream, from_ns, to_ns), doing, [Some(before), None], say);
     }
 
     fn fork(&mut self, event: &Event, say: &mut dyn FnMut(Said)) {
         self.passed_over += 1;
-        let at = (event.start_ns, event.start_ns);
-        let born = self.hand_out(event.stream, at, Doing::Pause(0), [None, None], say);
+        let at = (event.stream, event.start_ns, event.start_ns);
+        let born = self.hand_out(at, Doing::Pause(0), [None, None], say);
         let child = u32::try_from(event.other).unwrap_or(0);
         self.streams.entry(child).or_default().born = Some(born);
     }
 
     fn exit(&mut self, event: &Event, say: &mut dyn FnMut(Said)) {
         self.passed_over += 1;
-        let at = (event.start_ns, event.start_ns);
-        let ended = self.hand_out(event.stream, at, Doing::Pause(0), [None, None], say);
+        let at = (event.stream, event.start_ns, event.start_ns);
+        let ended = self.hand_out(at, Doing::Pause(0), [None, None], say);
         let Some(stream) = self.streams.remove(&event.stream) else { return };
         // What a process never closed is closed when its first thread ends.
         if stream.process == event.stream {
@@ -226,8 +226,8 @@ impl<'a> Planner<'a> {
         let call = Call { action, op: event.op, class, error: event.error, bytes: event.length };
         let end_ns = event.start_ns.saturating_add(event.duration_ns.unwrap_or(0));
         let after = self.dependencies(event, &action);
-        let at = (event.start_ns, end_ns);
-        let handed = self.hand_out(event.stream, at, Doing::Call(call), after, say);
+        let at = (event.stream, event.start_ns, end_ns);
+        let handed = self.hand_out(at, Doing::Call(call), after, say);
         let stream = self.streams.entry(event.stream).or_default();
         self.streams_with_calls += u64::from(!stream.made_calls);
         stream.made_calls = true;
@@ -305,18 +305,15 @@ impl<'a> Planner<'a> {
     fn remember_handle(&mut self, event: &Event, action: &Action, handed: &Handed) {
         let end = event.offset.saturating_add(event.length);
         let moves = moves_bytes(action.kind);
-        match self.handles.get_mut(&event.handle) {
-            Some(opened) => {
-                opened.last = handed.clone();
-                if moves {
-                    opened.position = end;
-                }
+        if let Some(opened) = self.handles.get_mut(&event.handle) {
+            opened.last = handed.clone();
+            if moves {
+                opened.position = end;
             }
-            None => {
-                let position = if moves { end } else { u64::MAX };
-                let opened = Opened { by: handed.clone(), last: handed.clone(), position };
-                self.handles.insert(event.handle, opened);
-            }
+        } else {
+            let position = if moves { end } else { u64::MAX };
+            let opened = Opened { by: handed.clone(), last: handed.clone(), position };
+            self.handles.insert(event.handle, opened);
         }
     }
 
@@ -330,8 +327,7 @@ impl<'a> Planner<'a> {
     /// Hands a step to the lane of its stream that had ended last before it began.
     fn hand_out(
         &mut self,
-        stream: u32,
-        (start_ns, end_ns): (u64, u64),
+        (stream, start_ns, end_ns): (u32, u64, u64),
         doing: Doing,
         mut after: [Option<Handed>; 2],
         say: &mut dyn FnMut(Said),

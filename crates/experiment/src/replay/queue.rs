@@ -10,12 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope};
-use std::time::Duration;
 
 use ioscape_engine::error::{Error, Result};
 use ioscape_engine::replay::Stage;
 
-use super::lane::{Gate, Shared, run};
+use super::lane::{Gate, Shared, Waiter, run};
 use super::order::{Planner, Said};
 use super::step::Step;
 use super::survey::Surveyed;
@@ -28,8 +27,6 @@ const OUT_MAX: u64 = 1 << 16;
 const CHUNK: usize = 128;
 /// A lane's stack: it lists directories there.
 const STACK_BYTES: usize = 256 << 10;
-/// How often whoever waits looks whether all is to end.
-const LOOK: Duration = Duration::from_millis(100);
 /// Events between two looks at the progress.
 const LOOK_EVENTS: u64 = 1 << 14;
 
@@ -66,7 +63,7 @@ struct Lanes<'scope, 'env> {
     failed: Option<io::Error>,
 }
 
-impl<'scope, 'env> Lanes<'scope, 'env> {
+impl<'env> Lanes<'_, 'env> {
     fn push(&mut self, planner: &Planner<'_>, lane: u32, step: Step) {
         let Self { scope, shared, open, failed, .. } = self;
         let lane_of = open.entry(lane).or_insert_with(|| {
@@ -122,7 +119,7 @@ pub(super) fn make(course: &Course<'_>, on_step: &mut dyn FnMut(super::Step)) ->
         tally: Mutex::new(Tally::new()),
         outstanding: AtomicU64::new(0),
         low: OUT_MAX / 2,
-        dispatcher: std::thread::current(),
+        dispatcher: Waiter::default(),
         end_ns: AtomicU64::new(0),
     };
     let mut planner = Planner::new(*load, surveyed, settings);
@@ -162,10 +159,10 @@ fn stop(shared: &Shared<'_>) {
     shared.start.open(shared.watch.now_ns());
 }
 
-fn hand_out<'scope, 'env>(
+fn hand_out(
     load: &dyn Load,
     planner: &mut Planner<'_>,
-    lanes: &mut Lanes<'scope, 'env>,
+    lanes: &mut Lanes<'_, '_>,
     on_step: &mut dyn FnMut(super::Step),
 ) -> Result<()> {
     let shared = lanes.shared;
@@ -196,7 +193,7 @@ fn hand_out<'scope, 'env>(
             if shared.interrupt.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
-            std::thread::park_timeout(LOOK);
+            shared.dispatcher.wait(|| shared.outstanding.load(Ordering::SeqCst) >= shared.low);
             on_step(super::Step::Replayed(events));
         }
     }

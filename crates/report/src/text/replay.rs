@@ -34,7 +34,7 @@ pub(super) fn replays(page: &mut Page, record: &Record) {
 fn sentences(replay: &Replay) -> Vec<String> {
     let spacing = match replay.spacing {
         Spacing::None => "without the time between them".to_owned(),
-        spacing => format!("{} loop, speed {}", word(&spacing), replay.speed),
+        spacing => format!("{} loop, speed {}", word(spacing), replay.speed),
     };
     let mut lines = vec![format!(
         "{} calls of {} streams in {} ({spacing}); recorded {}",

@@ -88,7 +88,7 @@ impl Files {
     }
 
     /// A file that is to be made: one that never was, or one of the pass before.
-    pub(super) fn to_make(&mut self) -> Option<usize> {
+    pub(super) fn next_made(&mut self) -> Option<usize> {
         self.begin(WRITE).or_else(|| {
             let is_gone = |file: &usize| !self.is_there(*file) && self.data[*file].pages > 0;
             (0..self.data.len()).find(is_gone)

@@ -182,7 +182,7 @@ impl Ground {
 
     fn add_entry(&mut self, kind: FileKind, directory: u32, first_bytes: u64) -> u32 {
         let id = self.entries.len() as u32 + 1;
-        let depth = if directory == 0 { 0 } else { 1 };
+        let depth = u16::from(directory != 0);
         let last_bytes = first_bytes;
         let entry = FileEntry {
             id,

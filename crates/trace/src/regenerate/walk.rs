@@ -414,18 +414,16 @@ impl<'a> Walk<'a> {
         let is_left = self.bags.sizes[READ].left() + self.bags.sizes[WRITE].left() > 0;
         let page = if is_left { self.draw(direction) } else { None };
         let planned = page.and_then(|page| Some((self.files.holding(page)?, page)));
-        let file = match planned.filter(|(file, _)| self.files.is_there(*file)) {
-            Some((file, page)) => {
-                // Files of which many are opened are read from their start.
-                let is_one_of_many = self.ground.regions[self.files.get(file).direction].grows;
-                let from = if is_one_of_many { self.files.get(file).from } else { page };
-                self.streams[number].planned = Some(from);
-                file
-            }
-            None => {
-                let Some(other) = self.some_file() else { return };
-                other
-            }
+        let planned = planned.filter(|(file, _)| self.files.is_there(*file));
+        let file = if let Some((file, page)) = planned {
+            // Files of which many are opened are read from their start.
+            let is_one_of_many = self.ground.regions[self.files.get(file).direction].grows;
+            let from = if is_one_of_many { self.files.get(file).from } else { page };
+            self.streams[number].planned = Some(from);
+            file
+        } else {
+            let Some(other) = self.some_file() else { return };
+            other
         };
         let open = &mut self.streams[number].open;
         // The new one takes the place of one that is open already.
@@ -442,7 +440,7 @@ impl<'a> Walk<'a> {
 
     /// Makes the next file that is to be made.
     fn create(&mut self, number: usize) {
-        let Some(file) = self.files.to_make() else { return };
+        let Some(file) = self.files.next_made() else { return };
         self.open_by(number, file, Op::Create);
         if self.bags.sizes[WRITE].left() > 0 {
             self.streams[number].planned = Some(self.files.get(file).from);
@@ -459,9 +457,15 @@ impl<'a> Walk<'a> {
         let open = &mut self.streams[number].open;
         let wants_dirty = kind == Synced::Data;
         let found = open.iter().rposition(|open| open.is_dirty == wants_dirty);
-        let Some(at) = found.or_else(|| open.len().checked_sub(1)) else { return };
-        open[at].is_dirty = false;
-        let Open { handle, data, .. } = open[at];
+        let at = if let Some(at) = found.or_else(|| open.len().checked_sub(1)) {
+            at
+        } else {
+            let Some(file) = self.some_file().or_else(|| self.files.next_made()) else { return };
+            self.open(number, file)
+        };
+        let open = &mut self.streams[number].open[at];
+        open.is_dirty = false;
+        let Open { handle, data, .. } = *open;
         self.put(number, op, self.files.get(data).id, handle);
     }
 }
