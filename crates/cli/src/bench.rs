@@ -92,7 +92,7 @@ fn open_real(request: &Request<'_>) -> anyhow::Result<Bench> {
     request.company.joined(bench, &Told { run, engine, restraint, earnest, interrupt })
 }
 
-/// What several ranks cannot do together.
+/// Refuses a target or an option that several ranks cannot have together.
 fn refuse_for_ranks(request: &Request<'_>) -> anyhow::Result<()> {
     if !request.company.is_any() {
         return Ok(());

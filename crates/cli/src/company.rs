@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 #[derive(Default)]
 pub(crate) struct Company(Cell<Option<Party>>);
 
-/// What the others have to know beside the target.
+/// All that the others have to know beside the target.
 pub(crate) struct Told<'a> {
     pub(crate) run: &'a RunId,
     pub(crate) engine: EngineKind,
@@ -29,7 +29,7 @@ impl Company {
         Self(Cell::new(Some(party)))
     }
 
-    /// What this rank runs of each workload.
+    /// The part of each workload that this rank runs.
     pub(crate) fn part(&self) -> Part {
         let party = self.0.take();
         let part = party.as_ref().map_or(Part::ALL, Party::part);

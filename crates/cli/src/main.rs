@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     let outcome = interrupt::outlast_file_limits().and_then(|()| match Cli::try_parse() {
         Ok(typed) => match ranks::role(&typed)? {
             ranks::Role::First(company) => run_command(typed.command, clock, &company),
-            ranks::Role::Other(group) => ranks::serve(group, clock),
+            ranks::Role::Other(group) => ranks::serve(&*group, clock),
         },
         Err(error) => answered_by_flags(&error),
     });

@@ -12,7 +12,7 @@ use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::origin;
 
-/// What switches MPI off.
+/// Switches MPI off.
 const OFF: &str = "off";
 
 /// As what this process takes part.
@@ -43,7 +43,7 @@ pub(crate) fn role(typed: &Cli) -> anyhow::Result<Role> {
     }
     let environment = environment();
     let environment = &environment as &Environment<'_>;
-    let launch = match detect(environment).map_err(refused)? {
+    let launch = match detect(environment).map_err(|error| refused(&error))? {
         None => {
             return match named {
                 None => alone(),
@@ -56,7 +56,7 @@ pub(crate) fn role(typed: &Cli) -> anyhow::Result<Role> {
         Some(launch) => launch,
     };
     refuse_command(&typed.command, launch)?;
-    let mpi = join(&launch, named, environment).map_err(refused)?;
+    let mpi = join(&launch, named, environment).map_err(|error| refused(&error))?;
     let (launcher, version) = (launch.launcher.name().to_owned(), mpi.version().to_owned());
     let group: Box<dyn Group> = Box::new(mpi);
     check_alike(
@@ -83,14 +83,14 @@ fn refuse_command(command: &Command, launch: Launch) -> anyhow::Result<()> {
     )))
 }
 
-fn refused(error: ioscape_cluster::Error) -> anyhow::Error {
+fn refused(error: &ioscape_cluster::Error) -> anyhow::Error {
     usage(error.to_string())
 }
 
 /// Does what rank 0 says, until it lets this rank go.
-pub(crate) fn serve(group: Box<dyn Group>, clock: Clock) -> anyhow::Result<Exit> {
+pub(crate) fn serve(group: &dyn Group, clock: Clock) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::catch()?;
-    let left = take_part(&*group, &interrupt.flag(), |setup, part| {
+    let left = take_part(group, &interrupt.flag(), |setup, part| {
         Bench::open(bench::Request {
             target: &setup.target,
             run: &RunId::parse(&setup.run).expect("rank 0 has named the run"),

@@ -29,19 +29,14 @@ impl Clock for Monotonic {
     }
 
     fn sleep_until_ns(&self, at_ns: i64) {
-        // By default the kernel may add 50 µs to any sleep.
-        // SAFETY: the calls take and give numbers and change this thread's timers alone.
-        let slack_ns = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
-        // SAFETY: as above.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+        let keen = Keen::begin();
         if self.now_ns() < at_ns - SPUN_NS {
             sleep_ns(at_ns - SPUN_NS - self.now_ns());
         }
-        // SAFETY: as above.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, u64::from(slack_ns.max(0).cast_unsigned())) };
         while self.now_ns() < at_ns {
             std::hint::spin_loop();
         }
+        drop(keen);
     }
 
     /// One kernel that runs, and one time namespace of it.
@@ -49,6 +44,43 @@ impl Clock for Monotonic {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let space = std::fs::read_link("/proc/self/ns/time").unwrap_or_default();
         format!("{} {}", boot.trim(), space.display())
+    }
+}
+
+/// Wakes a thread at once: the finest timers, and ahead of others where that is allowed. Put back when
+/// dropped.
+struct Keen {
+    slack_ns: u64,
+    nice: i32,
+}
+
+/// Where whoever begins first would keep the processors from those that are to begin with it.
+const KEEN_NICE: i32 = -15;
+
+impl Keen {
+    fn begin() -> Self {
+        // SAFETY: the calls take and give numbers and are about the calling thread alone.
+        let (slack_ns, nice) = unsafe {
+            (libc::prctl(libc::PR_GET_TIMERSLACK), libc::getpriority(libc::PRIO_PROCESS, 0))
+        };
+        // By default the kernel may add 50 µs to any sleep.
+        set(1, KEEN_NICE);
+        Self { slack_ns: u64::from(slack_ns.max(1).cast_unsigned()), nice }
+    }
+}
+
+impl Drop for Keen {
+    fn drop(&mut self) {
+        set(self.slack_ns, self.nice);
+    }
+}
+
+/// Sets the calling thread's timers and priority; the latter is not allowed to everybody.
+fn set(slack_ns: u64, nice: i32) {
+    // SAFETY: the calls take numbers and change the calling thread alone.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns);
+        libc::setpriority(libc::PRIO_PROCESS, 0, nice);
     }
 }
 

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use crate::clock::Monotonic;
 
-    /// What `work` gives on each of so many ranks.
+    /// Runs `work` on each of so many ranks.
     fn each<T: Send>(size: usize, work: impl Fn(Local) -> T + Sync) -> Vec<T> {
         let clocks = (0..size).map(|_| Box::new(Monotonic) as Box<dyn Clock + Send>).collect();
         std::thread::scope(|scope| {

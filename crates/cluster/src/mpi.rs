@@ -194,7 +194,7 @@ impl Mpi {
 
     fn send_piece(&self, to: u32, bytes: &[u8]) -> Result<()> {
         let buffer = bytes.as_ptr().cast::<c_void>();
-        let count = bytes.len() as c_int;
+        let count = c_int::try_from(bytes.len()).expect("a piece is that long");
         // SAFETY: the library reads `count` bytes, which are there until it returns.
         let code = unsafe {
             (self.calls.send)(
@@ -211,7 +211,7 @@ impl Mpi {
 
     fn receive_piece(&self, from: u32, bytes: &mut [u8]) -> Result<()> {
         let buffer = bytes.as_mut_ptr().cast::<c_void>();
-        let count = bytes.len() as c_int;
+        let count = c_int::try_from(bytes.len()).expect("a piece is that long");
         // SAFETY: the library writes at most `count` bytes, for which there is room; the status is not
         // asked for.
         let code = unsafe {

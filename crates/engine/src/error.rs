@@ -76,9 +76,9 @@ pub enum Error {
     /// Something went wrong on another rank, or with it.
     #[error("rank {rank}: {text}")]
     Rank {
-        /// Which.
+        /// Its number.
         rank: u32,
-        /// What it said, or what is known of it.
+        /// The text that it sent, or all that is known of it.
         text: String,
     },
     /// A simulated device's description is wrong.

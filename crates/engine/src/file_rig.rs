@@ -68,7 +68,7 @@ pub struct FileRig {
     stopwatch: Stopwatch,
     ground: Ground,
     files: TestFiles,
-    /// Which processes run here.
+    /// The processes that run here.
     part: Part,
     engine: EngineKind,
     /// What that came to for the latest workload.

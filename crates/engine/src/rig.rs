@@ -122,7 +122,7 @@ pub struct Finished {
     pub failed: Vec<Failed>,
     /// Bytes whose content was checked, where that was asked for.
     pub verified_bytes: Option<u64>,
-    /// What each rank did, where there were several.
+    /// Figures of each rank, where there were several.
     pub ranks: Option<Ranks>,
 }
 

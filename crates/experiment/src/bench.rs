@@ -61,7 +61,7 @@ pub struct Request<'a> {
     pub target: &'a Path,
     /// The run that its test files and group are named after.
     pub run: &'a RunId,
-    /// What makes the requests.
+    /// The engine that makes the requests.
     pub engine: EngineKind,
     /// Whether data are stamped and checked.
     pub verify: bool,
@@ -75,7 +75,7 @@ pub struct Request<'a> {
     pub clock: Clock,
     /// Raised when the run is to stop.
     pub interrupt: Arc<AtomicBool>,
-    /// Which processes of each workload run here.
+    /// The processes of each workload that run here.
     pub part: Part,
 }
 

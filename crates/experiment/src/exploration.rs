@@ -356,9 +356,9 @@ fn header(bench: &mut Bench, origin: Origin, settings: Settings) -> Result<Heade
         ranges.check().map_err(|error| Error::Refused(format!("--range: {error}")))?;
     }
     let (host, target) = (bench.host.clone(), bench.target.clone());
-    let mut header =
-        Header { ranges, budget_s, limits, hints, ..Header::new(origin, method, host, target) };
-    header.hosts = bench.hosts.clone();
+    let hosts = bench.hosts.clone();
+    let usual = Header::new(origin, method, host, target);
+    let mut header = Header { ranges, budget_s, limits, hints, hosts, ..usual };
     layers::add(&mut header, bench, &settings)?;
     let rows = forecast::forecast(&Question::from(&header));
     header.forecast = rows.first().map(|row| Forecast {

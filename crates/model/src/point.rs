@@ -267,7 +267,7 @@ pub struct Point {
     pub elapsed_s: f64,
     /// How it was spent.
     pub spent_s: Spent,
-    /// What each rank did, where there were several.
+    /// Figures of each rank, where there were several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Ranks>,
     /// What is doubtful about it.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::{is_in_memory, is_network};
 
-/// What a rank that fell behind waited for.
+/// The resource that a rank that fell behind waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -22,7 +22,7 @@ pub enum Resource {
     Unknown,
 }
 
-/// What a process waited for, as far as the kernel counts it: running totals, or what was between two
+/// Waits of a process, as far as the kernel counts them: running totals, or those between two
 /// looks at them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
@@ -37,7 +37,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// What there was between an earlier look and this one.
+    /// The waits between an earlier look and this one.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -49,10 +49,10 @@ impl Waits {
     }
 }
 
-/// What one rank did in a visit.
+/// One rank in one visit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankFigures {
-    /// Which.
+    /// Its number.
     pub rank: u32,
     /// Processes of the workload that it ran.
     pub processes: u32,
@@ -73,14 +73,14 @@ pub struct RankFigures {
     /// Millionths by which its clock gains on that of rank 0; null where none is seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_drift_ppm: Option<f64>,
-    /// What it waited for in the windows.
+    /// Its waits in the windows.
     pub waits: Waits,
     /// Where it fell behind the others: what for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<Resource>,
 }
 
-/// What the ranks did in a visit. Throughput is over the interval that they have in common: from when
+/// The ranks in one visit. Throughput is over the interval that they have in common: from when
 /// the last had begun to when the windows ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ranks {
@@ -103,7 +103,7 @@ pub struct Ranks {
 /// One rank of a run, and the machine that it is on. No names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankPlace {
-    /// Which rank.
+    /// The rank's number.
     pub rank: u32,
     /// Number of the host that it is on, from 0: ranks with one number share a kernel.
     pub host: u32,
@@ -124,9 +124,9 @@ pub struct RankPlace {
 pub struct Hosts {
     /// How many hosts.
     pub hosts: u32,
-    /// Who started the ranks.
+    /// The launcher that started the ranks.
     pub launcher: String,
-    /// What the MPI library says of itself.
+    /// The version that the MPI library gives.
     pub mpi: String,
     /// Whether all ranks see one directory: private directories are storage of each host's own.
     pub is_one_directory: bool,
@@ -135,7 +135,7 @@ pub struct Hosts {
 }
 
 impl RankPlace {
-    /// What its files wait for where nothing else holds them up.
+    /// The resource that its files wait for where nothing else holds them up.
     pub fn storage(&self) -> Resource {
         if is_network(&self.filesystem) {
             Resource::Network

@@ -19,7 +19,7 @@ type Iprobe = unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, usize) -> c
 type Abort = unsafe extern "C" fn(Handle, c_int) -> c_int;
 type SetErrorHandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
 
-/// Which of the three.
+/// One of the three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     /// The standard ABI of MPI 5.
@@ -30,7 +30,7 @@ pub(super) enum Family {
     OpenMpi,
 }
 
-/// What a family calls things.
+/// Constants of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Constants {
     pub(super) world: Handle,

@@ -88,8 +88,8 @@ fn installed(environment: &Environment<'_>) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = homes.map(|home| Path::new(&home).join("lib")).collect();
     folders.extend(["/usr/lib64/openmpi/lib", "/usr/lib64/mpich/lib"].map(PathBuf::from));
     let search = environment("PATH").unwrap_or_default();
-    let programs = search.split(':').map(|folder| Path::new(folder).join("mpirun"));
-    let program = programs.filter_map(|program| program.canonicalize().ok()).next();
+    let mut programs = search.split(':').map(|folder| Path::new(folder).join("mpirun"));
+    let program = programs.find_map(|program| program.canonicalize().ok());
     folders.extend(program.iter().flat_map(|program| beside(program)));
     folders
 }

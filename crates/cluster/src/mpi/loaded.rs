@@ -91,10 +91,10 @@ fn version(symbols: &Symbols) -> Option<String> {
 
 /// The name of a library proves nothing: this does.
 fn family(symbols: &Symbols) -> Family {
+    type Ask = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
     if symbols.address(c"ompi_mpi_comm_world").is_some() {
         return Family::OpenMpi;
     }
-    type Ask = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
     let Some(address) = symbols.address(c"MPI_Abi_get_version") else { return Family::Mpich };
     let (mut major, mut minor): (c_int, c_int) = (0, 0);
     // SAFETY: the standard gives the function of this name this signature, and lets it be called

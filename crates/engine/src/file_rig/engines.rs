@@ -19,7 +19,7 @@ use crate::request::Stream;
 /// Buffers may take this share of the memory that could be had.
 const BUFFERS_OF_MEMORY: f64 = 0.25;
 
-/// What makes the requests.
+/// The engine that makes the requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EngineKind {
     /// pread and pwrite for one request in flight, io_uring for more; threads where that is denied.

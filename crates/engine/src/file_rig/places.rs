@@ -32,7 +32,7 @@ pub(super) fn place(work: &Workload, worker: u32) -> (usize, u64) {
     }
 }
 
-/// Which of the files of [`shares`] the worker that comes at this place among those here uses.
+/// The place among the files of [`shares`] of the file that the worker at this place uses.
 pub(super) fn place_of_file(work: &Workload, index: usize) -> usize {
     match work.layout {
         Layout::Private => index,

@@ -1,4 +1,4 @@
-//! What is read at the end of every window: the workers' counts and the kernel's.
+//! Readings at the end of every window: the workers' counts and the kernel's.
 
 use super::FileRig;
 use crate::counters::{ProcessIo, ProcessorTicks};

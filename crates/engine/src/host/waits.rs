@@ -1,4 +1,4 @@
-//! What this process waited for, by the kernel's counts: read twice, the difference is what it waited
+//! Waits of this process, by the kernel's counts: read twice, the difference is what it waited
 //! for in between.
 
 use ioscape_model::Waits;

@@ -23,26 +23,26 @@ const BEACON: usize = 999_999_999;
 /// Ranks that found each other, on rank 0. Dropped before a target was opened, it lets them go.
 pub struct Party {
     group: Option<Box<dyn Group>>,
-    /// Who started them.
+    /// The launcher that started them.
     pub launcher: String,
-    /// What the MPI library says of itself.
+    /// The version that the MPI library gives.
     pub mpi: String,
 }
 
-/// What a rank is told about the run.
+/// The run, as a rank is told of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
     /// Path of the target, on every host.
     pub target: PathBuf,
     /// The run's name.
     pub run: String,
-    /// What makes the requests.
+    /// The engine that makes the requests.
     pub engine: EngineKind,
     /// Limits to put in force.
     pub restraint: Restraint,
 }
 
-/// What a rank says of itself once it has opened the target.
+/// A rank, as it describes itself once it has opened the target.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Joined {
     place: RankPlace,
@@ -57,7 +57,7 @@ struct Joined {
 }
 
 impl Joined {
-    fn of(bench: &Bench, group: &dyn Group, sees_beacon: bool) -> Self {
+    fn new(bench: &Bench, group: &dyn Group, sees_beacon: bool) -> Self {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let processors = |stat: &str| {
             let is_one = |line: &&str| {
@@ -95,7 +95,7 @@ impl Party {
         Self { group: Some(group), launcher, mpi }
     }
 
-    /// What rank 0 runs of each workload.
+    /// The part of each workload that rank 0 runs.
     pub fn part(&self) -> Part {
         Part { rank: 0, ranks: self.group.as_ref().map_or(1, |group| group.size()) }
     }
@@ -114,10 +114,10 @@ impl Drop for Party {
 /// Refuses ranks that do not run one program and command: on all of them, with one text.
 ///
 /// # Errors
-/// What differs.
+/// The difference, where there is one.
 pub fn check_alike(group: &dyn Group, version: &str, command_line: &[String]) -> Result<()> {
     let ours = serde_json::to_vec(&(version, command_line)).expect("texts are plain data");
-    let all = group.gather(&ours).map_err(gone)?;
+    let all = group.gather(&ours).map_err(|error| gone(&error))?;
     let other = all.iter().position(|theirs| *theirs != ours);
     let text = other.map_or_else(String::new, |rank| {
         format!(
@@ -127,7 +127,7 @@ pub fn check_alike(group: &dyn Group, version: &str, command_line: &[String]) ->
             String::from_utf8_lossy(&ours)
         )
     });
-    let verdict = group.broadcast(text.as_bytes()).map_err(gone)?;
+    let verdict = group.broadcast(text.as_bytes()).map_err(|error| gone(&error))?;
     if verdict.is_empty() {
         return Ok(());
     }
@@ -148,9 +148,9 @@ pub fn assemble(
     let run = RunId::parse(&setup.run).expect("a run has a name");
     let beacon = Scratch::new(directory, &run, BEACON)?;
     let group = party.group.take().expect("a party assembles once");
-    tell(&*group, Some(setup)).map_err(gone)?;
-    let ours = Joined::of(&bench, &*group, true);
-    let all = group.gather(&to_bytes(&Ok::<_, String>(ours))).map_err(gone)?;
+    tell(&*group, Some(setup)).map_err(|error| gone(&error))?;
+    let ours = Joined::new(&bench, &*group, true);
+    let all = group.gather(&to_bytes(&Ok::<_, String>(ours))).map_err(|error| gone(&error))?;
     drop(beacon);
     let mut joined: Vec<Joined> = Vec::new();
     let mut refusal = None;
@@ -218,7 +218,7 @@ fn open_and_serve(
     let part = Part { rank: group.rank(), ranks: group.size() };
     let mut opened = open(&setup, part).map_err(|error| error.to_string());
     let said = match &opened {
-        Ok(bench) => Ok(Joined::of(bench, group, sees_beacon)),
+        Ok(bench) => Ok(Joined::new(bench, group, sees_beacon)),
         Err(why) => Err(why.clone()),
     };
     if group.gather(&to_bytes(&said)).is_err() {
@@ -238,7 +238,7 @@ fn tell(group: &dyn Group, setup: Option<&Setup>) -> ioscape_cluster::Result<()>
     group.broadcast(&to_bytes(&setup)).map(drop)
 }
 
-fn gone(error: ioscape_cluster::Error) -> Error {
+fn gone(error: &ioscape_cluster::Error) -> Error {
     Error::Refused(format!("the ranks cannot be brought together: {error}"))
 }
 
@@ -275,7 +275,7 @@ fn hosts(joined: &[Joined], party: &Party) -> Hosts {
     }
 }
 
-/// What is known beforehand of all hosts together.
+/// All that is known beforehand of all hosts together.
 fn hints(joined: &[Joined], hosts: &Hosts) -> Hints {
     let firsts: Vec<u32> = hosts.firsts().map(|place| place.rank).collect();
     let of_hosts = || joined.iter().filter(|theirs| firsts.contains(&theirs.place.rank));

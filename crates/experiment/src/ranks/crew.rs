@@ -64,7 +64,7 @@ impl Crew {
         (1..self.group.size()).try_for_each(|rank| self.tell(rank, order))
     }
 
-    /// What every other rank has to say. All are heard before the first that had trouble is told of:
+    /// Hears every other rank. All are heard before the first that had trouble is told of:
     /// none is left with an answer on its way.
     pub(super) fn hear_all(&mut self, within_ns: Option<i64>) -> Result<Vec<Said>> {
         let mut said = Vec::new();
@@ -79,7 +79,7 @@ impl Crew {
         trouble.map_or(Ok(said), Err)
     }
 
-    /// What a rank has to say, which should come within a time where that is known.
+    /// Hears a rank, which should answer within a time where that is known.
     pub(super) fn hear(&mut self, rank: u32, within_ns: Option<i64>) -> Result<Said> {
         self.refuse_lost()?;
         let began_ns = self.now_ns();

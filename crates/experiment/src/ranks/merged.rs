@@ -1,4 +1,4 @@
-//! What all ranks did together, from what each did: pure arithmetic.
+//! The sum of all ranks, from what each did: pure arithmetic.
 
 use ioscape_engine::{ClassCount, Prepared, Window};
 use ioscape_model::{Failed, Spent, Warning};
@@ -49,7 +49,7 @@ fn length_s(each: &[Window]) -> f64 {
     if rates > 0.0 { bytes.sum::<f64>() / rates } else { each[0].length_s }
 }
 
-/// What preparing took on all ranks: they worked at once, so the longest counts.
+/// Time that preparing took on all ranks: they worked at once, so the longest counts.
 pub(super) fn prepared(each: Vec<Prepared>) -> Prepared {
     let longest = |part: fn(&Spent) -> f64| {
         each.iter().map(|prepared| part(&prepared.spent_s)).fold(0.0, f64::max)

@@ -1,11 +1,11 @@
-//! What rank 0 tells the others, and what they answer.
+//! Messages: orders of rank 0, and the answers to them.
 
 use hdrhistogram::Histogram;
 use ioscape_engine::{Error, Finished, Prepared, Rig, Window};
 use ioscape_model::{Failed, Waits, Warning, Workload};
 use serde::{Deserialize, Serialize};
 
-/// What a rank is to do next. Instants are by the clock of the rank that is told.
+/// The next thing that a rank is to do. Instants are by the clock of the rank that is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Order {
     /// Answer pings until there are enough.
@@ -39,15 +39,16 @@ pub(super) enum Order {
     },
 }
 
-/// What a rank says when it has done what it was told.
+/// The answer of a rank that has done as it was told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Answer {
     pub(super) said: Result<Said, Trouble>,
     pub(super) sums: Sums,
 }
 
-/// What is known of a rank's writing at any time.
+/// A rank's writing, as it is known at any time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "a unit ends each name")]
 pub(super) struct Sums {
     pub(super) written_bytes: u64,
     pub(super) device_written_bytes: Option<u64>,
@@ -82,7 +83,7 @@ pub(super) enum Said {
     Finished(Box<Rest>),
 }
 
-/// What went wrong on a rank, as far as rank 0 has to tell.
+/// Trouble on a rank, as far as rank 0 has to tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Trouble {
     MaxWritten,
@@ -115,7 +116,7 @@ impl Trouble {
     }
 }
 
-/// What is left to say when a workload was stopped, as it travels.
+/// The rest of a visit, once its workload was stopped, as it travels.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Rest {
     response_ns: [Vec<(u64, u64)>; 4],
@@ -125,7 +126,7 @@ pub(super) struct Rest {
     pub(super) failed: Vec<Failed>,
     /// When the workers had stopped.
     pub(super) stopped_ns: i64,
-    /// What they waited for since the windows began to count.
+    /// Waits since the windows began to count.
     pub(super) waits: Waits,
 }
 

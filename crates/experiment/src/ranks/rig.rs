@@ -44,9 +44,9 @@ struct Visit {
     /// When the latest window was to end, and when each rank's did.
     until_ns: i64,
     ended_ns: Vec<i64>,
-    /// What each rank did since the windows began to count.
+    /// Work of each rank since the windows began to count.
     counted: Vec<Counted>,
-    /// What rank 0 had waited for by then.
+    /// Waits of rank 0 until then.
     waits: Waits,
 }
 
@@ -73,7 +73,7 @@ impl RanksRig {
         Self { crew, rig, hosts, hints, is_first, visit: None }
     }
 
-    /// What lets the others go when it is dropped, and nothing else.
+    /// A rig that lets the others go when it is dropped, and does nothing else.
     pub(super) fn dismissing(group: Box<dyn Group>, rig: Box<dyn Rig>) -> Self {
         let hints = rig.hints();
         Self::new((group, rig), Vec::new(), (Hosts::default(), hints), Arc::default())
@@ -180,15 +180,13 @@ impl Rig for RanksRig {
                 _ => Err(Error::Interrupted),
             }
         });
-        let (agreed_ns, began_ns) = match agreed {
-            Some(agreed) => agreed?,
-            None => {
-                // It never came to that here. The others wait to hear so.
-                self.crew.hear_all(Some(SOON_NS)).ok();
-                self.crew.tell_all(&Order::Stay)?;
-                return started;
-            }
+        let Some(agreed) = agreed else {
+            // It never came to that here. The others wait to hear so.
+            self.crew.hear_all(Some(SOON_NS)).ok();
+            self.crew.tell_all(&Order::Stay)?;
+            return started;
         };
+        let (agreed_ns, began_ns) = agreed?;
         let now_ns = self.crew.now_ns();
         self.visit = Some(Visit {
             work: work.clone(),

@@ -1,4 +1,4 @@
-//! What a rank other than 0 does: obeys, until it is told to leave or rank 0 is gone.
+//! A rank other than 0 at work: it obeys, until it is told to leave or rank 0 is gone.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,7 +31,7 @@ struct Member<'a> {
     interrupt: &'a AtomicBool,
     /// When the window before ended, or the workers began.
     last_ns: i64,
-    /// What was waited for before the windows began to count.
+    /// Waits before the windows began to count.
     waits: Waits,
 }
 
@@ -74,7 +74,7 @@ fn next_order(group: &dyn Group, interrupt: &AtomicBool) -> Heard<Order> {
     }
 }
 
-/// What came of waiting to begin.
+/// The outcome of waiting to begin.
 enum Waited {
     /// It never came to that.
     Not,

@@ -19,7 +19,7 @@ const QUOTA_SHARE: f64 = 0.05;
 /// Of each process's time, what waiting for a processor takes beyond what it takes the others.
 const QUEUE_SHARE: f64 = 0.1;
 
-/// What is known of a rank's windows.
+/// The windows of a rank, and its waits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Course {
     pub(super) processes: u32,
@@ -27,7 +27,7 @@ pub(super) struct Course {
     pub(super) rates: Vec<f64>,
     pub(super) length_s: f64,
     pub(super) waits: Waits,
-    /// What its files wait for where nothing else holds them up.
+    /// The resource that its files wait for where nothing else holds them up.
     pub(super) storage: Option<Resource>,
 }
 
@@ -85,7 +85,12 @@ pub(super) fn find(courses: &[Course]) -> Vec<(usize, Resource)> {
             course.storage.unwrap_or(Resource::Unknown)
         }
     };
-    ranks.iter().filter(|rank| is_behind(rank)).map(|rank| (*rank, reason(*rank))).collect()
+    let behind: Vec<usize> = ranks.iter().copied().filter(is_behind).collect();
+    // Where half of several get less than the other half, none of them is out of line.
+    if behind.len() > 1 && behind.len() * 2 >= ranks.len() {
+        return Vec::new();
+    }
+    behind.into_iter().map(|rank| (rank, reason(rank))).collect()
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
@@ -127,7 +132,7 @@ pub(super) fn warning(rank: &RankFigures, ratio: f64, resource: Resource) -> War
     Warning::new(Code::Ranks, text, remedy).with_severity(Severity::Warning)
 }
 
-/// What each process of a rank gets, over what those of the typical other get.
+/// The ratio of what each process of a rank gets to what those of the typical other get.
 pub(super) fn ratio(courses: &[Course], rank: usize) -> f64 {
     let others = courses.iter().enumerate().filter(|(other, c)| *other != rank && c.processes > 0);
     let typical = median(others.map(|(_, course)| course.mean()).collect()).unwrap_or(0.0);
@@ -186,8 +191,17 @@ mod tests {
         (courses[0].processes, courses[1].processes, courses[2].processes) = (3, 2, 0);
         assert_eq!(find(&courses), []);
         let mut brief = vec![course(1.0, 0.1, 1), course(0.5, 0.1, 2)];
-        brief.iter_mut().for_each(|course| course.rates.truncate(5));
+        for course in &mut brief {
+            course.rates.truncate(5);
+        }
         assert_eq!(find(&brief), []);
+    }
+
+    #[test]
+    fn two_halves_that_get_more_and_less_are_no_stragglers() {
+        let halves: Vec<Course> =
+            [1.0, 0.76, 0.77, 1.02].into_iter().zip(0..).map(|(l, s)| course(l, 0.02, s)).collect();
+        assert_eq!(find(&halves), []);
     }
 
     #[test]

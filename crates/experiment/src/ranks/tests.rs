@@ -95,7 +95,7 @@ impl Rig for Steady {
     }
 }
 
-/// What rank 0 makes of ranks with these clocks and rigs, and how the others left.
+/// Lets rank 0 work with ranks of these clocks and rigs; also says how the others left.
 fn on_ranks<T>(
     rigs: Vec<Steady>,
     work: impl FnOnce(&mut RanksRig) -> T,

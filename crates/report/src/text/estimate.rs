@@ -55,7 +55,7 @@ pub fn estimate_text(estimate: &Estimate, points: &[Point]) -> String {
     lines.join("\n")
 }
 
-/// What the ranks did in the last visit.
+/// A line on the ranks in the last visit.
 fn ranks(ranks: &Ranks) -> String {
     let shares = || ranks.each.iter().filter(|rank| rank.processes > 0).map(|rank| rank.share);
     format!(
