@@ -3,16 +3,20 @@
 use std::path::Path;
 
 use ioscape_engine::sim::SimSpec;
-use ioscape_engine::{Clock, EngineKind, RunId};
+use ioscape_engine::{Clock, EngineKind, RunId, target};
 use ioscape_experiment::bench::{self, Restraint};
 use ioscape_model::Header;
 
 pub(crate) use ioscape_experiment::bench::{Bench, Earnest};
 
 use crate::args::{Common, DeviceArgs};
+use crate::company::{Company, Told};
 use crate::exit::usage;
 use crate::interrupt::Interrupt;
 use crate::text_file;
+
+/// Why ranks cannot measure what is simulated.
+const ONE_MACHINE: &str = "a simulated device is one machine: start this once, without a launcher";
 
 /// What is asked for.
 pub(crate) struct Request<'a> {
@@ -29,11 +33,16 @@ pub(crate) struct Request<'a> {
     pub(crate) earnest: Earnest,
     pub(crate) clock: Clock,
     pub(crate) interrupt: &'a Interrupt,
+    /// The ranks to measure with, where the command may have several.
+    pub(crate) company: &'a Company,
 }
 
 /// Opens the target and puts the limits in force.
 pub(crate) fn open(request: &Request<'_>) -> anyhow::Result<Bench> {
     let Some(name) = sim_name(request.target) else { return open_real(request) };
+    if request.company.is_any() {
+        return Err(usage(ONE_MACHINE));
+    }
     if request.common.memory_limit.is_some() || request.common.dirty_limit.is_some() {
         return Err(usage("a simulated device has its own caches: leave the limits out"));
     }
@@ -52,6 +61,7 @@ pub(crate) fn open(request: &Request<'_>) -> anyhow::Result<Bench> {
 /// whatever became of the file or the preset.
 pub(crate) fn reopen(request: &Request<'_>, recorded: &Header) -> anyhow::Result<Bench> {
     match &recorded.target.sim {
+        Some(_) if request.company.is_any() => Err(usage(ONE_MACHINE)),
         Some(description) => Ok(on_sim(request, SimSpec::from_toml(description)?)),
         None => open_real(request),
     }
@@ -63,21 +73,41 @@ fn on_sim(request: &Request<'_>, spec: SimSpec) -> Bench {
 
 fn open_real(request: &Request<'_>) -> anyhow::Result<Bench> {
     let Common { memory_limit, dirty_limit, pin, .. } = *request.common;
-    Ok(Bench::open(bench::Request {
+    refuse_for_ranks(request)?;
+    let restraint =
+        Restraint { memory_limit_bytes: memory_limit, dirty_limit_bytes: dirty_limit, pin };
+    let bench = Bench::open(bench::Request {
         target: request.target,
         run: request.run,
         engine: request.engine,
         verify: request.verify,
-        restraint: Restraint {
-            memory_limit_bytes: memory_limit,
-            dirty_limit_bytes: dirty_limit,
-            pin,
-        },
+        restraint,
         consent: request.device.filter(|device| device.are_given()).map(DeviceArgs::consent),
         earnest: request.earnest,
         clock: request.clock,
         interrupt: request.interrupt.flag(),
-    })?)
+        part: request.company.part(),
+    })?;
+    let Request { run, engine, earnest, interrupt, .. } = *request;
+    request.company.joined(bench, &Told { run, engine, restraint, earnest, interrupt })
+}
+
+/// Refuses a target or an option that several ranks cannot have together.
+fn refuse_for_ranks(request: &Request<'_>) -> anyhow::Result<()> {
+    if !request.company.is_any() {
+        return Ok(());
+    }
+    if target::is_block_device(request.target) {
+        let path = request.target.display();
+        return Err(usage(format!(
+            "{path} is a block device, which ranks of a launcher would overwrite for each other: \
+             name a directory on it, or start this once, without a launcher"
+        )));
+    }
+    if request.verify {
+        return Err(usage("--verify keeps account of one rank's writes: leave it out"));
+    }
+    Ok(())
 }
 
 /// What stands behind `sim:`, where a target is a simulated device.

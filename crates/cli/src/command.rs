@@ -32,6 +32,9 @@ NO_COLOR in the environment leaves colours out. Progress is shown on terminals o
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// MPI library of a run over many hosts: its path, or `off` to heed no launcher [default: the one that fits whatever started this]
+    #[arg(long, value_name = "LIBRARY", global = true, hide_short_help = true)]
+    pub(crate) mpi: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

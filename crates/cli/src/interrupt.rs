@@ -18,6 +18,11 @@ pub(crate) fn outlast_file_limits() -> anyhow::Result<()> {
     flag::register(SIGXFSZ, Arc::default()).map(drop).context("cannot catch signals")
 }
 
+fn is_lost_rank(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<ioscape_engine::Error>();
+    matches!(error, Some(ioscape_engine::Error::Rank { .. }))
+}
+
 /// Whether and by what the program was asked to stop.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
@@ -45,6 +50,8 @@ impl Interrupt {
     /// An error that a signal brought about is no error: the signal's exit code.
     pub(crate) fn settle(&self, outcome: anyhow::Result<Exit>) -> anyhow::Result<Exit> {
         match (outcome, self.signal()) {
+            // A launcher that has lost a rank ends the others by a signal.
+            (Err(error), _) if is_lost_rank(&error) => Err(error),
             (Err(error), Some(signal)) if error.is::<ioscape_engine::Error>() => {
                 say(&format!("ioscape: {}", line_of(&error)));
                 Ok(Exit::Signal(signal))

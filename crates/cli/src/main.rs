@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod clean;
 mod command;
+mod company;
 mod compare;
 mod doctor;
 mod exit;
@@ -23,6 +24,7 @@ mod output;
 mod page_file;
 mod predict;
 mod progress;
+mod ranks;
 mod report;
 mod resume;
 mod run;
@@ -39,28 +41,34 @@ use clap::Parser;
 use ioscape_engine::Clock;
 
 use command::{Cli, Command};
+use company::Company;
 use exit::Exit;
 use output::say;
 
 fn main() -> ExitCode {
     let clock = Clock::start();
     let outcome = interrupt::outlast_file_limits().and_then(|()| match Cli::try_parse() {
-        Ok(typed) => run_command(typed.command, clock),
+        Ok(typed) => match ranks::role(&typed)? {
+            ranks::Role::First(company) => run_command(typed.command, clock, &company),
+            ranks::Role::Other(group) => ranks::serve(&*group, clock),
+        },
         Err(error) => answered_by_flags(&error),
     });
     let exit = outcome.unwrap_or_else(|error| {
-        say(&format!("ioscape: {}", exit::line_of(&error)));
+        if !ranks::is_silent() {
+            say(&format!("ioscape: {}", exit::line_of(&error)));
+        }
         exit::code_of(&error)
     });
     exit.into()
 }
 
-fn run_command(command: Command, clock: Clock) -> anyhow::Result<Exit> {
+fn run_command(command: Command, clock: Clock, company: &Company) -> anyhow::Result<Exit> {
     match command {
-        Command::Run(args) => run::run(&args, clock),
-        Command::Measure(args) => measure::measure(&args, clock),
+        Command::Run(args) => run::run(&args, clock, company),
+        Command::Measure(args) => measure::measure(&args, clock, company),
         Command::Predict(args) => predict::predict(&args),
-        Command::Validate(args) => validate::validate(&args, clock),
+        Command::Validate(args) => validate::validate(&args, clock, company),
         Command::Compare(args) => compare::compare(&args, clock),
         Command::Report(args) => report::report(&args),
         Command::Export(args) => export::export(&args),

@@ -13,6 +13,7 @@ use ioscape_model::{
 
 use crate::args::{EngineArg, MeasureArgs};
 use crate::bench::{self, Bench, Earnest, Request};
+use crate::company::Company;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::Journal;
@@ -27,13 +28,13 @@ const CACHED: f64 = 0.5;
 const LARGE_BYTES: u64 = 16 << 10;
 
 /// Measures one workload and prints its estimate.
-pub(crate) fn measure(args: &MeasureArgs, clock: Clock) -> anyhow::Result<Exit> {
+pub(crate) fn measure(args: &MeasureArgs, clock: Clock, company: &Company) -> anyhow::Result<Exit> {
     let work = workload_arg::read(args.workload.as_deref(), &args.keys)?;
     if args.p99_below.is_some() {
         highest_rate::check(&work)?;
     }
     let interrupt = Interrupt::catch()?;
-    let outcome = measure_workload(args, &work, clock, &interrupt);
+    let outcome = measure_workload(args, &work, clock, (&interrupt, company));
     interrupt.settle(outcome)
 }
 
@@ -48,7 +49,7 @@ fn open(
     args: &MeasureArgs,
     work: &Workload,
     clock: Clock,
-    interrupt: &Interrupt,
+    (interrupt, company): (&Interrupt, &Company),
 ) -> anyhow::Result<Opened> {
     let run = RunId::random()?;
     let origin = origin(&run, args.common.seed);
@@ -64,6 +65,7 @@ fn open(
         earnest: Earnest::Measure { probe_max_bytes: 0 },
         clock,
         interrupt,
+        company,
     };
     if let Some(out) = &args.out {
         out_file::check_new(out, "--out")?;
@@ -82,9 +84,9 @@ fn measure_workload(
     args: &MeasureArgs,
     work: &Workload,
     clock: Clock,
-    interrupt: &Interrupt,
+    (interrupt, company): (&Interrupt, &Company),
 ) -> anyhow::Result<Exit> {
-    let opened = open(args, work, clock, interrupt)?;
+    let opened = open(args, work, clock, (interrupt, company))?;
     if let Some(p99_max_s) = args.p99_below {
         return highest_rate::find(args, work, p99_max_s, opened);
     }
@@ -227,6 +229,7 @@ fn header(args: &MeasureArgs, bench: &Bench, origin: Origin, work: &Workload) ->
         },
         limits: Limits { precision: args.precision, ..Limits::default() },
         hints: bench.rig.hints(),
+        hosts: bench.hosts.clone(),
         ..Header::new(origin, Method::Measure, bench.host.clone(), bench.target.clone())
     }
 }

@@ -13,6 +13,7 @@ use ioscape_model::{Access, EndReason, Header, Point, Record, Severity};
 
 use crate::args::{AccessArg, RangeKey, RunArgs, WorkloadArgs};
 use crate::bench::{self, Earnest, Request};
+use crate::company::Company;
 use crate::doctor;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
@@ -29,16 +30,20 @@ use crate::workload_arg::{self, Asked};
 const PRECONDITION_TIMES: u32 = 2;
 
 /// Explores a target, writes record and report, prints the summary.
-pub(crate) fn run(args: &RunArgs, clock: Clock) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &RunArgs, clock: Clock, company: &Company) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::catch()?;
     let outcome = match &args.resume {
-        Some(path) => go_on(args, path, clock, &interrupt),
-        None => begin(args, clock, &interrupt),
+        Some(path) => go_on(args, path, clock, (&interrupt, company)),
+        None => begin(args, clock, (&interrupt, company)),
     };
     interrupt.settle(outcome)
 }
 
-fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+fn begin(
+    args: &RunArgs,
+    clock: Clock,
+    (interrupt, company): (&Interrupt, &Company),
+) -> anyhow::Result<Exit> {
     let run = RunId::random()?;
     let origin = origin(&run, args.common.seed);
     let target = args.target.as_deref().unwrap_or(Path::new("."));
@@ -62,6 +67,7 @@ fn begin(args: &RunArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<
         earnest: if args.dry_run { Earnest::DryRun } else { Earnest::Measure { probe_max_bytes } },
         clock,
         interrupt,
+        company,
     };
     let settings = Settings {
         method: args.method.into(),
@@ -136,7 +142,12 @@ struct Done {
     models: Option<Predictor>,
 }
 
-fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+fn go_on(
+    args: &RunArgs,
+    path: &Path,
+    clock: Clock,
+    (interrupt, company): (&Interrupt, &Company),
+) -> anyhow::Result<Exit> {
     let Resumption { journal, target, record, run, common, budget_s } = resume::open(path, args)?;
     page_file::check(args.report.as_deref(), path, Some(&record))?;
     let request = Request {
@@ -151,6 +162,7 @@ fn go_on(args: &RunArgs, path: &Path, clock: Clock, interrupt: &Interrupt) -> an
         earnest: Earnest::Measure { probe_max_bytes: 0 },
         clock,
         interrupt,
+        company,
     };
     let now = origin(&run, common.seed);
     let exploration = Exploration::resume(bench::open(&request)?, &record, now, budget_s)?;

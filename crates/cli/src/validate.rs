@@ -19,13 +19,15 @@ use ioscape_experiment::validate::{self as drawing, Space};
 use ioscape_experiment::{Exploration, Watch};
 use ioscape_model::units::{show_bytes, show_percent, show_seconds};
 use ioscape_model::{
-    Access, Code, EndReason, Header, Host, Method, Record, Target, Validation, Warning, Workload,
+    Access, Code, EndReason, Header, Host, Hosts, Method, Record, Target, Validation, Warning,
+    Workload,
 };
 use ioscape_report::ValidationPage;
 use ioscape_suite::critique;
 
 use crate::args::{Common, ValidateArgs};
 use crate::bench::{self, Earnest, Request};
+use crate::company::Company;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
@@ -40,16 +42,20 @@ use crate::progress::{Progress, Until};
 const DIRTY_LIMIT_RATIO_MAX: f64 = 1.25;
 
 /// Measures, fits, compares, prints.
-pub(crate) fn validate(args: &ValidateArgs, clock: Clock) -> anyhow::Result<Exit> {
+pub(crate) fn validate(
+    args: &ValidateArgs,
+    clock: Clock,
+    company: &Company,
+) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::catch()?;
-    let outcome = validate_record(args, clock, &interrupt);
+    let outcome = validate_record(args, clock, (&interrupt, company));
     interrupt.settle(outcome)
 }
 
 fn validate_record(
     args: &ValidateArgs,
     clock: Clock,
-    interrupt: &Interrupt,
+    (interrupt, company): (&Interrupt, &Company),
 ) -> anyhow::Result<Exit> {
     let record = journal::open(&args.record)?;
     if let Some(why) = refusal(&record) {
@@ -76,11 +82,15 @@ fn validate_record(
         earnest: Earnest::Measure { probe_max_bytes: 0 },
         clock,
         interrupt,
+        company,
     };
     let mut bench = bench::reopen(&request, &record.header)?;
     if let Some(difference) = difference(&record.header, &bench.target, &bench.host) {
         let shown = args.record.display();
         return Err(usage(format!("{shown} was made on another system: {difference}")));
+    }
+    if let Some(text) = other_ranks(record.header.hosts.as_ref(), bench.hosts.as_ref()) {
+        return Err(usage(format!("{} was made with {text}", args.record.display())));
     }
     let access = args.access.map_or(record.header.ranges.access, Access::from);
     let space = Space::of(&record, access, bench.rig.hints().room_bytes);
@@ -101,6 +111,20 @@ fn validate_record(
     let outcome = measure(validation, works.len(), &mut journal, (args.quiet, interrupt))?;
     journal::refuse_nothing(&outcome, f64::INFINITY)?;
     finish(args, &record, &out, &outcome, interrupt)
+}
+
+/// How the ranks that a record was made with differ from those there are, where they do.
+fn other_ranks(recorded: Option<&Hosts>, now: Option<&Hosts>) -> Option<String> {
+    let count = |hosts: Option<&Hosts>| {
+        hosts.map_or((1, 1), |hosts| (hosts.ranks.len(), hosts.hosts as usize))
+    };
+    let ((ranks, on), (ranks_now, on_now)) = (count(recorded), count(now));
+    ((ranks, on) != (ranks_now, on_now)).then(|| {
+        format!(
+            "{ranks} ranks on {on} hosts, and these are {ranks_now} on {on_now}: start as many by \
+             mpirun as the record was made with"
+        )
+    })
 }
 
 /// Refuses a layer that the record does not have.

@@ -1,4 +1,4 @@
-//! What can go wrong between ranks.
+//! All that can go wrong between ranks.
 
 /// An error of this crate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -10,23 +10,23 @@ pub enum Error {
     /// Nothing came in the time allowed.
     #[error("nothing was heard of rank {rank} in time")]
     Silent {
-        /// Who was to send.
+        /// The rank that was to send.
         rank: u32,
     },
     /// A rank is gone.
     #[error("rank {rank} is gone")]
     Gone {
-        /// Which.
+        /// Its number.
         rank: u32,
     },
     /// MPI refused a call.
     #[error("MPI cannot {operation} rank {rank} (error {code})")]
     Mpi {
-        /// What was attempted.
+        /// The attempt, as a verb.
         operation: &'static str,
         /// With whom.
         rank: u32,
-        /// What it said.
+        /// The code that it gave.
         code: i32,
     },
 }

@@ -22,7 +22,7 @@ impl Wait {
 
 /// The ranks of one run, as one of them sees them.
 pub trait Group {
-    /// Which of them this is, from 0.
+    /// The number of this one, from 0.
     fn rank(&self) -> u32;
 
     /// How many there are.
@@ -46,12 +46,15 @@ pub trait Group {
     /// Ends all ranks with this exit code, as far as that can be brought about.
     fn abort(&self, code: i32);
 
+    /// A rank is gone: this one is not to wait for it when it leaves the group.
+    fn abandon(&self);
+
     /// The others.
     fn others(&self) -> std::ops::Range<u32> {
         1..self.size()
     }
 
-    /// What every rank says, on rank 0, by rank; nothing on the others.
+    /// On rank 0 the words of every rank, by rank; nothing on the others.
     ///
     /// # Errors
     /// When a rank is gone.
@@ -67,7 +70,7 @@ pub trait Group {
         Ok(all)
     }
 
-    /// What rank 0 says, on every rank.
+    /// The words of rank 0, on every rank.
     ///
     /// # Errors
     /// When a rank is gone.

@@ -1,4 +1,4 @@
-//! Who launched this process, and as which of how many: from the environment that each launcher
+//! The launch of this process, as one of how many: from the environment that each launcher
 //! leaves, before any library is loaded.
 
 use crate::error::{Error, Result};
@@ -31,14 +31,14 @@ impl Launcher {
     }
 }
 
-/// What a launcher said.
+/// A launch, as the launcher told of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Which.
+    /// Its kind.
     pub launcher: Launcher,
     /// Of how many, where that is said.
     pub size: Option<u32>,
-    /// Which rank this is.
+    /// The number of this rank.
     pub rank: u32,
 }
 
@@ -49,24 +49,26 @@ impl Launch {
     }
 }
 
-/// What the environment says of a launch; nothing where this process was started by itself. The order
+/// The launch that the environment tells of; none where this process was started by itself. The order
 /// matters: below Slurm, other launchers leave Slurm's variables of their own helpers in place.
 ///
 /// # Errors
 /// When what is said cannot be, or leaves ranks no way to find each other.
 pub fn detect(environment: &Environment<'_>) -> Result<Option<Launch>> {
-    let of = |launcher, size: &str, rank: &str| -> Result<Option<Launch>> {
+    let launched = |launcher, size: &str, rank: &str| -> Result<Option<Launch>> {
         let Some((size, rank)) = size_and_rank(environment, size, rank)? else { return Ok(None) };
         Ok(Some(Launch { launcher, size: Some(size), rank }))
     };
-    if let Some(launch) = of(Launcher::OpenMpi, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK")? {
+    if let Some(launch) =
+        launched(Launcher::OpenMpi, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK")?
+    {
         return Ok(Some(launch));
     }
-    if let Some(launch) = of(Launcher::Pmi, "PMI_SIZE", "PMI_RANK")? {
+    if let Some(launch) = launched(Launcher::Pmi, "PMI_SIZE", "PMI_RANK")? {
         return Ok(Some(launch));
     }
     // Not SLURM_NTASKS: a plain command in a batch script has that as well.
-    let slurm = of(Launcher::Pmix, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
+    let slurm = launched(Launcher::Pmix, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
     let slurm = match environment("SLURM_STEP_NUM_TASKS") {
         Some(_) => slurm?,
         None => None,
@@ -113,7 +115,7 @@ fn size_and_rank(
     Ok(Some((size, rank)))
 }
 
-/// What to do where there is no launch after all.
+/// A way out where there is no launch after all.
 const OFF: &str = " (`--mpi off`: one host, whatever the environment says)";
 
 fn by_half(is_set: &str, is_missing: &str) -> Error {
@@ -144,7 +146,8 @@ mod tests {
         assert_eq!(detected(variables), Ok(Some(Launch { launcher, size, rank })), "{variables:?}");
     }
 
-    const OPEN_MPI: [(&str, &str); 2] = [("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "3")];
+    const OPEN_MPI: [(&str, &str); 2] =
+        [("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "3")];
     const PMI: [(&str, &str); 2] = [("PMI_SIZE", "4"), ("PMI_RANK", "2")];
     const PMIX: [(&str, &str); 2] = [("PMIX_RANK", "1"), ("PMIX_NAMESPACE", "slurm.pmix.1.0")];
     const SLURM: [(&str, &str); 3] =
@@ -202,7 +205,10 @@ mod tests {
             let Err(Error::Refused(text)) = detected(variables) else {
                 panic!("{variables:?}: {:?}", detected(variables))
             };
-            assert!(!text.contains('\n') && text.contains(" by ") | text.contains("--mpi off"), "{text}");
+            assert!(
+                !text.contains('\n') && text.contains(" by ") | text.contains("--mpi off"),
+                "{text}"
+            );
         }
     }
 }

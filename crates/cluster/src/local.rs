@@ -62,6 +62,9 @@ impl Group for Local {
 
     /// Threads cannot be ended from outside: the others see this one gone.
     fn abort(&self, _code: i32) {}
+
+    /// Nobody is waited for.
+    fn abandon(&self) {}
 }
 
 #[cfg(test)]
@@ -69,7 +72,7 @@ mod tests {
     use super::*;
     use crate::clock::Monotonic;
 
-    /// What `work` gives on each of so many ranks.
+    /// Runs `work` on each of so many ranks.
     fn each<T: Send>(size: usize, work: impl Fn(Local) -> T + Sync) -> Vec<T> {
         let clocks = (0..size).map(|_| Box::new(Monotonic) as Box<dyn Clock + Send>).collect();
         std::thread::scope(|scope| {
@@ -95,7 +98,10 @@ mod tests {
 
     #[test]
     fn a_group_of_one_has_nobody_to_wait_for() {
-        assert_eq!(each(1, |group| (group.barrier(), group.gather(&[7]))), [(Ok(()), Ok(vec![vec![7]]))]);
+        assert_eq!(
+            each(1, |group| (group.barrier(), group.gather(&[7]))),
+            [(Ok(()), Ok(vec![vec![7]]))]
+        );
     }
 
     #[test]

@@ -9,7 +9,9 @@ mod abi;
 mod candidates;
 mod loaded;
 mod signals;
+mod symbols;
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
 use crate::clock::{Clock, Monotonic, sleep_ns};
@@ -42,6 +44,8 @@ pub struct Mpi {
     library: String,
     version: String,
     clock: Monotonic,
+    /// Whether a rank is gone.
+    is_abandoned: Cell<bool>,
 }
 
 impl Mpi {
@@ -62,8 +66,9 @@ impl Mpi {
 /// [`Error::Refused`] where no library fits, or the one that does knows of other ranks than the
 /// launcher.
 pub fn join(launch: &Launch, named: Option<&str>, environment: &Environment<'_>) -> Result<Mpi> {
+    loaded::restrain(environment);
     let loaded = load(launch, named, environment)?;
-    let (calls, constants) = loaded.keep(environment)?;
+    let (calls, constants) = loaded.keep()?;
     let saved = signals::Saved::now();
     let code = calls.init(constants.thread_funneled);
     saved.restore();
@@ -75,6 +80,7 @@ pub fn join(launch: &Launch, named: Option<&str>, environment: &Environment<'_>)
         library: loaded.name.clone(),
         version: loaded.version.clone(),
         clock: Monotonic,
+        is_abandoned: Cell::new(false),
     };
     if code != 0 {
         return Err(Error::Refused(format!("{}: MPI_Init failed with {code}", mpi.library)));
@@ -122,7 +128,7 @@ fn load(launch: &Launch, named: Option<&str>, environment: &Environment<'_>) -> 
                 None => return Ok(loaded),
                 Some(why) => tried.push(format!("{name} is {} ({why})", loaded.version)),
             },
-            Err(why) if why.contains(loaded::STATIC) => {
+            Err(why) if why.contains(symbols::STATIC) => {
                 return Err(Error::Refused(
                     "this static build cannot load MPI: use the build for glibc, or `--mpi off` \
                      for one host"
@@ -188,7 +194,7 @@ impl Mpi {
 
     fn send_piece(&self, to: u32, bytes: &[u8]) -> Result<()> {
         let buffer = bytes.as_ptr().cast::<c_void>();
-        let count = bytes.len() as c_int;
+        let count = c_int::try_from(bytes.len()).expect("a piece is that long");
         // SAFETY: the library reads `count` bytes, which are there until it returns.
         let code = unsafe {
             (self.calls.send)(
@@ -205,7 +211,7 @@ impl Mpi {
 
     fn receive_piece(&self, from: u32, bytes: &mut [u8]) -> Result<()> {
         let buffer = bytes.as_mut_ptr().cast::<c_void>();
-        let count = bytes.len() as c_int;
+        let count = c_int::try_from(bytes.len()).expect("a piece is that long");
         // SAFETY: the library writes at most `count` bytes, for which there is room; the status is not
         // asked for.
         let code = unsafe {
@@ -299,11 +305,18 @@ impl Group for Mpi {
         // SAFETY: the call takes two numbers; it does not return.
         unsafe { (self.calls.abort)(self.constants.world, code) };
     }
+
+    fn abandon(&self) {
+        self.is_abandoned.set(true);
+    }
 }
 
 impl Drop for Mpi {
     fn drop(&mut self) {
-        self.calls.finalize();
+        // It waits for all ranks.
+        if !self.is_abandoned.get() {
+            self.calls.finalize();
+        }
     }
 }
 

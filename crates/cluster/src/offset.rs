@@ -1,4 +1,4 @@
-//! What the clock of one rank shows by the clock of another, found by messages there and back.
+//! The clock of one rank by the clock of another, found by messages there and back.
 //!
 //! Rank 0 sends at x, the other answers its own y, that is back at z. Of many trips the one with the
 //! least z − x counts: θ = y − (x + z) / 2, and the error is at most (z − x) / 2, however the two ways
@@ -70,7 +70,7 @@ pub fn answer_pings(group: &dyn Group) -> Result<()> {
     }
 }
 
-/// What is known of a rank's clock over time: where it was last, and how it drifts.
+/// The course of a rank's clock: where it was last, and how it drifts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Track {
     last: Option<Offset>,
@@ -94,13 +94,13 @@ impl Track {
         self.last = Some(now);
     }
 
-    /// What the rank's clock shows when rank 0's shows this.
+    /// The rank's time when rank 0's clock shows this.
     pub fn theirs_ns(&self, ours_ns: i64) -> i64 {
         let Some(last) = self.last else { return ours_ns };
         ours_ns + last.theta_ns + (self.drift * (ours_ns - last.at_ns) as f64) as i64
     }
 
-    /// What rank 0's clock shows when the rank's shows this.
+    /// Rank 0's time when the rank's clock shows this.
     pub fn ours_ns(&self, theirs_ns: i64) -> i64 {
         let Some(last) = self.last else { return theirs_ns };
         let since_ns = (theirs_ns - last.theta_ns - last.at_ns) as f64;
@@ -131,7 +131,7 @@ mod tests {
 
     const HOUR_NS: i64 = 3_600_000_000_000;
 
-    /// What rank 0 finds of a clock, twice, 50 ms apart; and the truth at its last measurement.
+    /// A clock as rank 0 finds it, twice, 50 ms apart; and the truth at its last measurement.
     fn tracked(skewed: Skewed) -> (Track, i64) {
         let clocks: Vec<Box<dyn Clock + Send>> = vec![Box::new(Monotonic), Box::new(skewed)];
         let mut members = local(clocks);

@@ -107,6 +107,18 @@ impl Group {
         self.upwards().filter_map(of_group).max_by(f64::total_cmp)
     }
 
+    /// How often its processes ran into the memory limit, here or above.
+    pub(crate) fn limit_events(&self) -> Option<u64> {
+        let of_group = |path: &Path| match self.version {
+            Version::One => number(&path.join("memory.failcnt")),
+            Version::Two => {
+                let events = fs::read_to_string(path.join("memory.events")).ok()?;
+                Some(keyed(&events, "max").unwrap_or(0) + keyed(&events, "high").unwrap_or(0))
+            }
+        };
+        self.upwards().filter_map(of_group).max()
+    }
+
     /// I/O throttles, as the kernel prints them.
     pub(crate) fn io_limits(&self) -> Vec<String> {
         const ONE: &[&str] = &[

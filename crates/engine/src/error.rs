@@ -73,6 +73,14 @@ pub enum Error {
     /// Ctrl-C or SIGTERM.
     #[error("interrupted")]
     Interrupted,
+    /// Something went wrong on another rank, or with it.
+    #[error("rank {rank}: {text}")]
+    Rank {
+        /// Its number.
+        rank: u32,
+        /// The text that it sent, or all that is known of it.
+        text: String,
+    },
     /// A simulated device's description is wrong.
     #[error("{0}")]
     Sim(String),

@@ -10,7 +10,7 @@ use ioscape_model::units::MIB;
 use ioscape_model::{Access, Hints, Host, Spent, Warning, Workload};
 
 use crate::clock::{Clock, Stopwatch};
-use crate::counters::{Counters, ProcessIo, ProcessorTicks, Swapped};
+use crate::counters::{Counters, Swapped};
 use crate::error::{Error, Result};
 use crate::failures;
 use crate::files::{OpenAccess, TestFiles};
@@ -28,7 +28,8 @@ use ceiling::{Ceiling, Spending, dirtied_bytes};
 use cold::Cold;
 use engines::{Equipment, Rings, Seat};
 use look::{Looked, resident_bytes};
-use places::{place, raise_descriptor_limit, shares};
+use places::{place, place_of_file, raise_descriptor_limit, shares};
+use reading::Reading;
 use verified::Ledgers;
 use watch::Watch;
 
@@ -39,10 +40,12 @@ mod engines;
 mod look;
 mod places;
 mod prepare;
+mod reading;
 mod verified;
 mod watch;
 
 pub use engines::EngineKind;
+pub use places::Part;
 
 /// Laid out first, to learn how fast that is.
 const PROBE_BYTES: u64 = 64 * MIB;
@@ -65,6 +68,8 @@ pub struct FileRig {
     stopwatch: Stopwatch,
     ground: Ground,
     files: TestFiles,
+    /// The processes that run here.
+    part: Part,
     engine: EngineKind,
     /// What that came to for the latest workload.
     engine_name: &'static str,
@@ -97,6 +102,7 @@ pub struct FileRig {
 /// The workload that is running.
 struct Running {
     work: Workload,
+    part: Part,
     shared: Arc<Shared>,
     workers: Vec<Worker>,
     /// One descriptor per file in use, for looking at the page cache.
@@ -121,17 +127,6 @@ struct Crew {
     members: Vec<Task>,
     files: Vec<Arc<File>>,
     warnings: Vec<Warning>,
-}
-
-/// Everything that is read at the end of a window.
-#[derive(Clone, Copy, Debug, Default)]
-struct Reading {
-    at_ns: u64,
-    classes: [ClassCount; 4],
-    failed_ops: u64,
-    io: Option<ProcessIo>,
-    ticks: Option<ProcessorTicks>,
-    cpu_s: f64,
 }
 
 impl FileRig {
@@ -175,6 +170,7 @@ impl FileRig {
             ceiling: Ceiling::over(&ground, host.cpus),
             ground,
             files,
+            part: Part::ALL,
             engine: EngineKind::default(),
             engine_name: EngineKind::default().name(),
             rings: Rings::probed(),
@@ -236,6 +232,14 @@ impl FileRig {
         self
     }
 
+    /// A rig that runs only these processes of each workload, on files that all ranks have together.
+    #[must_use]
+    pub fn with_part(mut self, part: Part) -> Self {
+        self.part = part;
+        self.files.be_part(part.rank, part.ranks);
+        self
+    }
+
     fn check(&self) -> Result<()> {
         if self.interrupt.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
@@ -249,7 +253,7 @@ impl FileRig {
         let watch = self.stopwatch.restarted();
         let cpus = self.placement.cpus();
         let mut crew = Crew { watch, members: Vec::new(), files: Vec::new(), warnings: Vec::new() };
-        for worker in 0..work.process_num {
+        for worker in self.part.workers(work) {
             let (file, base) = place(work, worker);
             let stream = Stream::new(work, worker, base, seed);
             let seat = Seat { file, seed: seed ^ u64::from(worker), watch };
@@ -258,7 +262,7 @@ impl FileRig {
             let cpu = cpus.get(worker as usize % cpus.len().max(1)).copied();
             crew.members.push(Task { stream, engine, schedule, watch, cpu });
             crew.files.extend(file);
-            if worker == 0 {
+            if worker == self.part.rank {
                 crew.warnings.extend(warning);
             }
         }
@@ -269,8 +273,7 @@ impl FileRig {
     /// whether their access was direct.
     fn seen(&self, running: &Running, now: &Reading) -> direct::Seen {
         let resident_before = running.resident_at_start_bytes;
-        let resident_now =
-            resident_before.and_then(|_| resident_bytes(&running.work, &running.files));
+        let resident_now = resident_before.and_then(|_| running.resident_bytes());
         let io_known = self.hints.counters;
         direct::Seen {
             read_bytes: now.read_bytes() - running.at_start.read_bytes(),
@@ -281,26 +284,6 @@ impl FileRig {
             delivered_bytes: io_known
                 .then(|| direct::Seen::delivered(running.at_start.io, now.io))
                 .flatten(),
-        }
-    }
-
-    fn reading(&self, workers: &[Worker]) -> Reading {
-        let mut classes = [ClassCount::default(); 4];
-        let failed_ops = workers.iter().map(|worker| worker.published.failed_ops()).sum();
-        for worker in workers {
-            for (sum, class) in classes.iter_mut().zip(worker.published.counts()) {
-                sum.ops += class.ops;
-                sum.bytes += class.bytes;
-                sum.time_s += class.time_s;
-            }
-        }
-        Reading {
-            at_ns: self.clock.now_ns(),
-            classes,
-            failed_ops,
-            io: self.counters.process_io(),
-            ticks: self.counters.processor_ticks(),
-            cpu_s: self.counters.cpu_s(),
         }
     }
 
@@ -337,29 +320,13 @@ impl FileRig {
 impl Running {
     /// Which file a worker's share lies in, and from where.
     fn place(&self, worker: usize) -> (&File, u64) {
-        let (number, base) = place(&self.work, worker as u32);
-        (&self.files[number], base)
-    }
-}
-
-impl Reading {
-    fn read_bytes(&self) -> u64 {
-        self.classes[0].bytes + self.classes[1].bytes
+        let number = self.part.rank + worker as u32 * self.part.ranks;
+        (&self.files[place_of_file(&self.work, worker)], place(&self.work, number).1)
     }
 
-    fn written_bytes(&self) -> u64 {
-        self.classes[2].bytes + self.classes[3].bytes
-    }
-
-    fn ops(&self) -> u64 {
-        self.classes.iter().map(|class| class.ops).sum()
-    }
-
-    /// Mean response time since the workers began, seconds; nothing done is as long as it gets.
-    fn mean_s(&self) -> f64 {
-        let ops = self.ops();
-        let time_s: f64 = self.classes.iter().map(|class| class.time_s).sum();
-        if ops > 0 { time_s / ops as f64 } else { f64::INFINITY }
+    /// Of all files in use; `None` where the kernel cannot say.
+    fn resident_bytes(&self) -> Option<u64> {
+        resident_bytes(&shares(&self.work, self.part), &self.files)
     }
 }
 
@@ -389,7 +356,7 @@ impl Rig for FileRig {
             return Err(Error::Refused(text.to_owned()));
         }
         self.check_verifiable(work)?;
-        let shares = shares(work);
+        let shares = shares(work, self.part);
         let mut prepared = Prepared::default();
         let mut since_s = self.clock.now_s();
         let mut lap = |clock: &Clock| {
@@ -403,8 +370,8 @@ impl Rig for FileRig {
         for (number, length) in &shares {
             self.lay_out(*number, *length)?;
         }
-        if work.access == Access::Direct {
-            let file = self.files.open_again(shares[0].0, OpenAccess::Buffered)?;
+        if let Some((number, _)) = shares.first().filter(|_| work.access == Access::Direct) {
+            let file = self.files.open_again(*number, OpenAccess::Buffered)?;
             direct::check(work, &file, self.sector_bytes)?;
         }
         spent_s.layout = lap(&self.clock);
@@ -423,10 +390,19 @@ impl Rig for FileRig {
     }
 
     fn start(&mut self, work: &Workload, seed: u64) -> Result<()> {
+        self.start_when(work, seed, &mut || Ok(()))
+    }
+
+    fn start_when(
+        &mut self,
+        work: &Workload,
+        seed: u64,
+        wait: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
         let work = &self.on_ground(work)?;
         let shared = Shared::new();
         let mut files = Vec::new();
-        for (number, _) in shares(work) {
+        for (number, _) in shares(work, self.part) {
             files.push(self.files.open_again(number, OpenAccess::Buffered)?);
         }
         self.open_ledgers();
@@ -443,15 +419,17 @@ impl Rig for FileRig {
         }
         let watched = Watch::begin(&files, self.ground.device().is_some());
         let known = (self.clock, self.ceiling.device());
-        let cold = Cold::begin(work, (&files[..], &workers[..]), self.ahead_skip_bytes, known)
+        let used = (&files[..], &workers[..], self.part);
+        let cold = Cold::begin(work, used, self.ahead_skip_bytes, known)
             .map_err(|error| Error::path("keep cold", self.ground.path(), error))?;
         let at_start = self.reading(&workers);
         let resident_at_start_bytes = match work.access {
-            Access::Direct => resident_bytes(work, &files),
+            Access::Direct => resident_bytes(&shares(work, self.part), &files),
             Access::Buffered => None,
         };
         let mut running = Running {
             work: work.clone(),
+            part: self.part,
             shared,
             workers,
             files,
@@ -466,6 +444,11 @@ impl Rig for FileRig {
             cold,
         };
         self.allow_writing(&mut running);
+        if let Err(error) = wait() {
+            running.shared.stop();
+            drop(gate); // the workers wait there, and see that they are to stop
+            return Err(error);
+        }
         running.shared.begin_schedules(&watch);
         drop(gate);
         running.before = self.reading(&running.workers);

@@ -49,6 +49,9 @@ pub struct TestFiles {
     room_bytes: u64,
     files: Vec<Option<TestFile>>,
     written_bytes: u64,
+    /// The files whose numbers leave this when divided by that are ours; the others belong to other
+    /// ranks, which made them and remove them.
+    ours: (usize, usize),
 }
 
 #[derive(Debug)]
@@ -89,8 +92,29 @@ impl TestFiles {
         let ground = ground.into();
         let room_bytes = ground.room_bytes()?;
         let pattern = Pattern::of(&run);
-        let files = Vec::new();
-        Ok(Self { ground, run, interrupt, pattern, room_bytes, files, written_bytes: 0 })
+        Ok(Self {
+            ground,
+            run,
+            interrupt,
+            pattern,
+            room_bytes,
+            files: Vec::new(),
+            written_bytes: 0,
+            ours: (0, 1),
+        })
+    }
+
+    /// From now on only every so-many-th file is made here, and each rank has its part of the room.
+    pub(crate) fn be_part(&mut self, rank: u32, ranks: u32) {
+        self.ours = (rank as usize, ranks as usize);
+        if rank > 0 {
+            self.room_bytes /= u64::from(ranks); // rank 0 may make a file that all share
+        }
+    }
+
+    fn is_ours(&self, number: usize) -> bool {
+        let (rank, ranks) = self.ours;
+        number % ranks == rank
     }
 
     /// The same with blocks that can be recognised when they are read.
@@ -144,6 +168,9 @@ impl TestFiles {
     /// finished is kept, so that the same call may be made again.
     pub fn get(&mut self, number: usize, length_min: u64) -> Result<&File> {
         let wanted = length_min.next_multiple_of(BLOCK_BYTES);
+        if !self.is_ours(number) {
+            return self.adopt(number, wanted);
+        }
         let total = self.total_bytes() + wanted.saturating_sub(self.length(number));
         if total > self.room_bytes {
             return Err(self.no_room(total));
@@ -174,11 +201,41 @@ impl TestFiles {
         Ok(&test_file.file)
     }
 
+    /// A file that another rank has made and laid out.
+    fn adopt(&mut self, number: usize, wanted: u64) -> Result<&File> {
+        let path = self.path(number);
+        if self.files.len() <= number {
+            self.files.resize_with(number + 1, || None);
+        }
+        let slot = &mut self.files[number];
+        let test_file = match (slot, self.ground.directory()) {
+            (Some(file), _) => file,
+            (slot, Some(directory)) => {
+                let file = open(directory, &self.run.file_name(number), OFlags::empty())
+                    .map_err(|error| Error::path("open", &path, error))?;
+                slot.insert(TestFile::of(File::from(file), number))
+            }
+            (_, None) => unreachable!("ranks share a directory, not a device"),
+        };
+        let status = rustix::fs::fstat(&test_file.file)
+            .map_err(|error| Error::path("look at", &path, error))?;
+        if status.st_size.cast_unsigned() < wanted {
+            let path = path.display();
+            return Err(Error::Refused(format!(
+                "{path} was laid out by rank 0 and is not as long here: the ranks do not see one \
+                 directory, so leave layout=shared out"
+            )));
+        }
+        test_file.length = test_file.length.max(wanted);
+        Ok(&test_file.file)
+    }
+
     /// Whether storage has the first `length` bytes of file `number` in many more pieces than laying
     /// out left: filesystems that never write in place break files up as they are written. Never,
     /// where the filesystem does not tell.
     pub fn is_broken_up(&self, number: usize, length: u64) -> bool {
-        let Some(test_file) = self.files.get(number).and_then(Option::as_ref) else { return false };
+        let test_file = self.files.get(number).and_then(Option::as_ref);
+        let Some(test_file) = test_file.filter(|_| self.is_ours(number)) else { return false };
         let per_byte = (2.0 * test_file.fresh_pieces_per_byte).max(1.0 / PIECE_BYTES_MIN);
         let most = (per_byte * length as f64) as u64 + PIECES_FREE;
         extents::count(&test_file.file, 0..length, most).is_some_and(|count| count > most)
@@ -268,7 +325,7 @@ pub enum OpenAccess {
 impl Drop for TestFiles {
     fn drop(&mut self) {
         let Ground::Directory(directory) = &self.ground else { return };
-        for test_file in self.files.iter().flatten() {
+        for test_file in self.files.iter().flatten().filter(|file| self.is_ours(file.number)) {
             let name = self.run.file_name(test_file.number);
             remove(directory, &name, &test_file.file).ok();
         }

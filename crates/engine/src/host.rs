@@ -6,6 +6,7 @@ mod device;
 mod probe;
 mod processor;
 mod sample;
+pub mod waits;
 
 use std::path::Path;
 

@@ -3,7 +3,9 @@
 //! another; the loop cannot tell them apart.
 
 use hdrhistogram::Histogram;
-use ioscape_model::{Failed, Hints, Spent, Warning, Workload};
+use ioscape_model::{Failed, Hints, Ranks, Spent, Warning, Workload};
+
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 
@@ -48,7 +50,7 @@ impl Class {
 }
 
 /// Requests of one class in one window.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassCount {
     /// Requests.
     pub ops: u64,
@@ -59,7 +61,7 @@ pub struct ClassCount {
 }
 
 /// What happened since the previous window ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     /// How long it was.
     pub length_s: f64,
@@ -96,7 +98,7 @@ impl Window {
 }
 
 /// What preparing a workload took.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Prepared {
     /// `layout`, `quiesce` and `warm_up` are filled in.
     pub spent_s: Spent,
@@ -120,6 +122,8 @@ pub struct Finished {
     pub failed: Vec<Failed>,
     /// Bytes whose content was checked, where that was asked for.
     pub verified_bytes: Option<u64>,
+    /// Figures of each rank, where there were several.
+    pub ranks: Option<Ranks>,
 }
 
 /// Something a workload can be run on.
@@ -148,6 +152,20 @@ pub trait Rig {
     /// # Errors
     /// When the workers cannot be made.
     fn start(&mut self, work: &Workload, seed: u64) -> Result<()>;
+
+    /// Makes the workers, and sets them going when `wait` returns.
+    ///
+    /// # Errors
+    /// When the workers cannot be made, or what `wait` says; nothing runs then.
+    fn start_when(
+        &mut self,
+        work: &Workload,
+        seed: u64,
+        wait: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        wait()?;
+        self.start(work, seed)
+    }
 
     /// Lets `length_s` pass and says what happened in it.
     ///

@@ -33,6 +33,12 @@ impl RunId {
         (length_fits && hexadecimal).then(|| Self(text.to_owned()))
     }
 
+    /// Name of what a rank has for itself, beside other ranks on one machine: its control group.
+    #[must_use]
+    pub fn of_rank(&self, rank: u32) -> Self {
+        if rank == 0 { self.clone() } else { Self(format!("{self}{rank:06x}")) }
+    }
+
     /// As text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -6,13 +6,15 @@ use std::sync::atomic::AtomicBool;
 
 use ioscape_engine::dirty_limit::{self, DirtyLimit};
 use ioscape_engine::error::Result;
+use ioscape_engine::file_rig::Part;
 use ioscape_engine::memory_limit::{self, MemoryLimit};
 use ioscape_engine::run_id::RunId;
 use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_engine::target::{self, Consent, Directory, Ground};
 use ioscape_engine::{Clock, EngineKind, Error, FileRig, Placement, Rig, files, harness, host};
 use ioscape_model::units::{show_bytes, three_digits};
-use ioscape_model::{Code, Host, Ranges, Severity, Target, TargetKind, Warning};
+use ioscape_model::{Code, Host, Hosts, Ranges, Severity, Target, TargetKind, Warning};
+use serde::{Deserialize, Serialize};
 
 /// Dirty limits above this share of the memory limit let writers run into reclaim.
 const DIRTY_OF_MEMORY_MAX: f64 = 0.6;
@@ -38,10 +40,12 @@ pub struct Bench {
     pub writes_max_bytes: Option<f64>,
     /// A block device that nobody agreed to overwrite.
     pub read_only: bool,
+    /// Where the ranks are, where there are several.
+    pub hosts: Option<Hosts>,
 }
 
 /// What this process keeps to while it measures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restraint {
     /// Memory of a control group of its own, page cache included, bytes.
     pub memory_limit_bytes: Option<u64>,
@@ -57,7 +61,7 @@ pub struct Request<'a> {
     pub target: &'a Path,
     /// The run that its test files and group are named after.
     pub run: &'a RunId,
-    /// What makes the requests.
+    /// The engine that makes the requests.
     pub engine: EngineKind,
     /// Whether data are stamped and checked.
     pub verify: bool,
@@ -71,6 +75,8 @@ pub struct Request<'a> {
     pub clock: Clock,
     /// Raised when the run is to stop.
     pub interrupt: Arc<AtomicBool>,
+    /// The processes of each workload that run here.
+    pub part: Part,
 }
 
 /// Whether anything may be changed.
@@ -97,11 +103,16 @@ impl Bench {
         let limits = request.restraint;
         let (mut dirty, mut memory) = (None, None);
         if let Earnest::Measure { .. } = request.earnest {
-            if let Ground::Directory(directory) = &ground {
+            // Rank 0 does so for all, before there are files of the others.
+            let is_first = request.part.rank == 0;
+            if let Ground::Directory(directory) = &ground
+                && is_first
+            {
                 warnings.extend(clear_leftovers(directory, request.run)?);
             }
-            dirty = limits.dirty_limit_bytes.map(DirtyLimit::set).transpose()?;
-            let enter = |bytes| MemoryLimit::enter(bytes, request.run);
+            let dirty_limit_bytes = limits.dirty_limit_bytes.filter(|_| is_first);
+            dirty = dirty_limit_bytes.map(DirtyLimit::set).transpose()?;
+            let enter = |bytes| MemoryLimit::enter(bytes, &request.run.of_rank(request.part.rank));
             memory = limits.memory_limit_bytes.map(enter).transpose()?;
         }
         let mut host = host::describe(&request.clock);
@@ -122,7 +133,8 @@ impl Bench {
         let run = request.run.clone();
         let mut rig = FileRig::new(ground, run, &host, request.clock, request.interrupt)?
             .with_engine(request.engine)
-            .with_placement(placement);
+            .with_placement(placement)
+            .with_part(request.part);
         if request.verify {
             rig = rig.with_verification(request.run)?;
         }
@@ -139,6 +151,7 @@ impl Bench {
             warnings,
             writes_max_bytes,
             read_only,
+            hosts: None,
         })
     }
 
@@ -161,6 +174,7 @@ impl Bench {
             warnings: vec![],
             writes_max_bytes: None,
             read_only: false,
+            hosts: None,
         }
     }
 

@@ -30,8 +30,8 @@ use std::time::Duration;
 use ioscape_engine::{Clock, Error, RunId, target};
 use ioscape_model::units::show_bytes;
 use ioscape_model::{
-    Access, Header, Hints, Limits, Line, Method, Origin, Point, Range, Ranges, Record, TargetKind,
-    Workload,
+    Access, Header, Hints, Hosts, Limits, Line, Method, Origin, Point, Range, Ranges, Record,
+    TargetKind, Workload,
 };
 use ioscape_model::{Forecast, line::Resumed};
 
@@ -231,6 +231,7 @@ impl Exploration {
             limits: Limits { writes_max_bytes, ..Limits::default() },
             hints: bench.rig.hints(),
             forecast: Some(validate::forecast(record, works)),
+            hosts: bench.hosts.clone(),
             ..Header::new(origin, Method::Validate, bench.host.clone(), bench.target.clone())
         };
         // Half of a validation is none: it ends when all is measured, or is interrupted.
@@ -333,7 +334,8 @@ fn header(bench: &mut Bench, origin: Origin, settings: Settings) -> Result<Heade
         precondition_times: settings.precondition_times,
     };
     let on_directory = || {
-        let ranges = extent::ranges(bench.host.cpus, &hints, &limits, budget_s);
+        let cpus = bench.hosts.as_ref().map_or(bench.host.cpus, Hosts::cpus);
+        let ranges = extent::ranges(cpus, &hints, &limits, budget_s);
         match method {
             Method::Blend => ranges.with_sweeps(),
             _ => extent::ranges_for_all(ranges, &hints, &limits),
@@ -354,8 +356,9 @@ fn header(bench: &mut Bench, origin: Origin, settings: Settings) -> Result<Heade
         ranges.check().map_err(|error| Error::Refused(format!("--range: {error}")))?;
     }
     let (host, target) = (bench.host.clone(), bench.target.clone());
-    let mut header =
-        Header { ranges, budget_s, limits, hints, ..Header::new(origin, method, host, target) };
+    let hosts = bench.hosts.clone();
+    let usual = Header::new(origin, method, host, target);
+    let mut header = Header { ranges, budget_s, limits, hints, hosts, ..usual };
     layers::add(&mut header, bench, &settings)?;
     let rows = forecast::forecast(&Question::from(&header));
     header.forecast = rows.first().map(|row| Forecast {

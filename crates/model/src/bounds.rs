@@ -22,7 +22,7 @@ const SCALE_MAX: f64 = 10_000.0;
 /// Fields, with all that is in them, that may hold anything: seeds, sizes as some filesystem states
 /// them, ends of intervals and what else a fit may put far out, figures under free names, and what
 /// was typed.
-const FREE: [&str; 17] = [
+const FREE: [&str; 20] = [
     "seed",
     "first_offset",
     "size_bytes",
@@ -40,6 +40,9 @@ const FREE: [&str; 17] = [
     "interval_factor",
     "command_line",
     "sim",
+    "start_offset_s",
+    "finish_offset_s",
+    "clock_drift_ppm",
 ];
 
 impl Line {

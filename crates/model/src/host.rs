@@ -132,6 +132,30 @@ pub struct Target {
     pub sim: Option<String>,
 }
 
+/// Names that filesystems go by whose files are on another machine; those below FUSE beside them.
+const NETWORK: [&str; 15] = [
+    "9p",
+    "afs",
+    "beegfs",
+    "ceph",
+    "cifs",
+    "glusterfs",
+    "gpfs",
+    "lustre",
+    "nfs",
+    "nfs4",
+    "ocfs2",
+    "orangefs",
+    "smb3",
+    "smbfs",
+    "virtiofs",
+];
+
+/// Whether the files of a filesystem are behind a network, or on the host of a virtual machine.
+pub fn is_network(filesystem: &str) -> bool {
+    NETWORK.contains(&filesystem) || filesystem.starts_with("fuse.")
+}
+
 impl Target {
     /// Whether it is a simulated device, which has nothing to do with the memory, the kernel and the
     /// storage of the machine.

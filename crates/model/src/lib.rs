@@ -34,6 +34,7 @@ mod layer;
 pub mod line;
 pub mod named;
 pub mod point;
+mod ranks;
 pub mod record;
 pub mod rules;
 pub mod seal;
@@ -69,6 +70,7 @@ pub use line::{
 pub use point::{
     ClassTotals, Classes, Failed, Failure, Interval, Point, RequestClass, ResponseTime, Role, Spent,
 };
+pub use ranks::{Hosts, RankFigures, RankPlace, Ranks, Resource, Waits};
 pub use record::{Record, RecordError};
 pub use rules::{Hints, Limits, Range, Ranges, Rules, RulesError};
 pub use suite::{

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Contrast, DeviceLayer, Element, End, Forecast, Hints, Host, Interval, Layer, Limits, Point,
-    Ranges, ResponseTime, Rules, Score, SheetFigures, SheetLine, Suite, Sustained, Target, Trial,
-    Warning, Workload, units::show_size,
+    Contrast, DeviceLayer, Element, End, Forecast, Hints, Host, Hosts, Interval, Layer, Limits,
+    Point, Ranges, ResponseTime, Rules, Score, SheetFigures, SheetLine, Suite, Sustained, Target,
+    Trial, Warning, Workload, units::show_size,
 };
 
 /// The record format this build writes.
@@ -132,6 +132,9 @@ pub struct Header {
     pub start_time: String,
     /// The machine.
     pub host: Host,
+    /// Where the ranks were, where there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Hosts>,
     /// What is measured.
     pub target: Target,
     /// How the points are chosen.
@@ -177,6 +180,7 @@ impl Header {
             start_time: origin.start_time,
             ranges: Ranges::usual(host.cpus),
             host,
+            hosts: None,
             target,
             method,
             rules: Rules::brief(),

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Warning, Workload};
+use crate::{Ranks, Warning, Workload};
 
 /// A figure with its interval. Which confidence is said where it is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -267,6 +267,9 @@ pub struct Point {
     pub elapsed_s: f64,
     /// How it was spent.
     pub spent_s: Spent,
+    /// Figures of each rank, where there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<Ranks>,
     /// What is doubtful about it.
     pub warnings: Vec<Warning>,
 }
@@ -303,6 +306,7 @@ impl Point {
             windows_cut: 0,
             elapsed_s: 1.0,
             spent_s: Spent::default(),
+            ranks: None,
             warnings: Vec::new(),
         }
     }

@@ -118,6 +118,8 @@ pub enum Code {
     DepthIgnored,
     /// Lines of the record are missing, out of order or copies of others.
     Altered,
+    /// The ranks of a run do not have the same to work with, or one fell behind.
+    Ranks,
 }
 
 impl Code {

@@ -13,6 +13,7 @@ pub fn header(seed: u64, ranges: Ranges) -> Header {
         seed,
         start_time: String::new(),
         host: Host::default(),
+        hosts: None,
         target: Target::default(),
         method: Method::Blend,
         rules: Rules::brief(),

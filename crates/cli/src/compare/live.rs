@@ -19,6 +19,7 @@ use ioscape_model::{
 use super::{alternated, check_out, is_unasked, price};
 use crate::args::{Common, CompareArgs};
 use crate::bench::{self, Bench, Earnest, Request};
+use crate::company::Company;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
@@ -157,6 +158,7 @@ fn open(
     let none = Common { memory_limit: None, dirty_limit: None, ..full.clone() };
     let is_sim = targets.map(|target| bench::sim_name(target).is_some());
     let of_second = is_sim[0] && !is_sim[1];
+    let alone = Company::default();
     let request = |side: usize| Request {
         target: targets[side],
         run: &session.runs[side],
@@ -170,6 +172,7 @@ fn open(
         clock,
         interrupt,
         verify: false,
+        company: &alone,
     };
     let mut benches = [bench::open(&request(0))?, bench::open(&request(1))?];
     for bench in benches.iter_mut().filter(|bench| !bench.target.is_simulated()) {

@@ -22,6 +22,7 @@ mod measure;
 mod notebook;
 mod predict;
 mod predictor;
+mod ranks;
 mod refused;
 mod run;
 mod running;

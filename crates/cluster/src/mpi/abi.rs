@@ -5,7 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::loaded::Symbols;
+use super::symbols::Symbols;
 
 /// A communicator, datatype or error handler.
 pub(super) type Handle = usize;
@@ -14,13 +14,12 @@ type InitThread = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_in
 type Finalize = unsafe extern "C" fn() -> c_int;
 type AskNumber = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 type Send = unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle) -> c_int;
-type Recv =
-    unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, usize) -> c_int;
+type Recv = unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, usize) -> c_int;
 type Iprobe = unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, usize) -> c_int;
 type Abort = unsafe extern "C" fn(Handle, c_int) -> c_int;
 type SetErrorHandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
 
-/// Which of the three.
+/// One of the three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     /// The standard ABI of MPI 5.
@@ -31,7 +30,7 @@ pub(super) enum Family {
     OpenMpi,
 }
 
-/// What a family calls things.
+/// Constants of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Constants {
     pub(super) world: Handle,
@@ -113,12 +112,7 @@ impl Calls {
         let mut provided: c_int = 0;
         // SAFETY: the standard allows null for both arguments of `main`; one number is written.
         unsafe {
-            (self.init_thread)(
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-                level,
-                &raw mut provided,
-            )
+            (self.init_thread)(std::ptr::null_mut(), std::ptr::null_mut(), level, &raw mut provided)
         }
     }
 

@@ -4,6 +4,7 @@
 //! With the launcher comes first because of the worst case: `mpirun` of one version from a module and a
 //! library of another in the loader's cache.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::launch::{Environment, Launcher};
@@ -30,35 +31,27 @@ pub(super) fn candidates(launcher: Launcher, environment: &Environment<'_>) -> V
         Launcher::OpenMpi | Launcher::Pmix => &OPEN_MPI_NAMES,
         Launcher::Pmi => &MPICH_NAMES,
     };
-    let mut found = Vec::new();
-    let mut add = |folder: &Path| {
-        let paths = names.iter().map(|name| folder.join(name)).filter(|path| path.exists());
-        found.extend(paths.map(|path| path.display().to_string()));
-    };
-    for folder in of_launcher(environment) {
-        add(&folder);
-    }
-    let mut later = Vec::new();
-    let mut add_later = |folder: &Path| {
-        let paths = names.iter().map(|name| folder.join(name)).filter(|path| path.exists());
-        later.extend(paths.map(|path| path.display().to_string()));
-    };
-    for folder in installed(environment) {
-        add_later(&folder);
-    }
+    let mut found = files(&of_launcher(environment), names);
     found.extend(names.iter().map(|name| (*name).to_owned()));
     if launcher == Launcher::Pmix {
         found.extend(MPICH_NAMES.iter().map(|name| (*name).to_owned()));
     }
-    found.extend(later);
-    let mut seen = std::collections::HashSet::new();
+    found.extend(files(&installed(environment), names));
+    let mut seen = HashSet::new();
     found.retain(|name| seen.insert(name.clone()));
     found
 }
 
+/// Files of these names in folders.
+fn files(folders: &[PathBuf], names: &[&str]) -> Vec<String> {
+    let paths = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    paths.filter(|path| path.exists()).map(|path| path.display().to_string()).collect()
+}
+
 /// Folders of libraries beside the launcher.
 fn of_launcher(environment: &Environment<'_>) -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = environment("OMPI_LIBDIR_LOC").map(PathBuf::from).into_iter().collect();
+    let mut folders: Vec<PathBuf> =
+        environment("OMPI_LIBDIR_LOC").map(PathBuf::from).into_iter().collect();
     folders.extend(environment("OPAL_PREFIX").map(|prefix| Path::new(&prefix).join("lib")));
     let mut process = "self".to_owned();
     for _ in 0..PARENTS_MAX {
@@ -95,8 +88,8 @@ fn installed(environment: &Environment<'_>) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = homes.map(|home| Path::new(&home).join("lib")).collect();
     folders.extend(["/usr/lib64/openmpi/lib", "/usr/lib64/mpich/lib"].map(PathBuf::from));
     let search = environment("PATH").unwrap_or_default();
-    let programs = search.split(':').map(|folder| Path::new(folder).join("mpirun"));
-    let program = programs.filter_map(|program| program.canonicalize().ok()).next();
+    let mut programs = search.split(':').map(|folder| Path::new(folder).join("mpirun"));
+    let program = programs.find_map(|program| program.canonicalize().ok());
     folders.extend(program.iter().flat_map(|program| beside(program)));
     folders
 }

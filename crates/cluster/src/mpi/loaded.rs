@@ -1,44 +1,34 @@
 //! A shared library that may be MPI: opened, asked what it is, and closed again where it is not kept.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int};
 
 use super::abi::{Calls, Constants, Family};
+use super::symbols::{Symbols, open};
 use crate::error::{Error, Result};
 use crate::launch::Environment;
 
-/// How the loader of a static build refuses.
-pub(super) const STATIC: &str = "Dynamic loading not supported";
 /// Covers what any library says of its version.
 const VERSION_BYTES: usize = 8192;
 
-/// A library that is open. Closed when dropped, unless it was kept.
-pub(super) struct Symbols(*mut c_void);
-
-impl Symbols {
-    /// Address of a symbol.
-    pub(super) fn address(&self, name: &CStr) -> Option<usize> {
-        if self.0.is_null() {
-            return None;
-        }
-        // SAFETY: the handle is open, and the name ends in a zero.
-        let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
-        (!address.is_null()).then_some(address as usize)
-    }
-}
-
-impl Drop for Symbols {
-    fn drop(&mut self) {
-        if !self.0.is_null() {
-            // SAFETY: the handle is open, and no address of it is used any more: MPI was not
-            // initialised, or the handle was put in another's place by `keep`.
-            unsafe { libc::dlclose(self.0) };
+/// Forbids what MPI would do to this process beside its job: put its own versions in the place of the
+/// memory calls, and handle what crashes it. To be called before any library is opened.
+pub(super) fn restrain(environment: &Environment<'_>) {
+    for (name, value) in [
+        (c"UCX_MEM_EVENTS", c"no"),
+        (c"UCX_ERROR_SIGNALS", c""),
+        // Where neither is used, it would say so on stdout, which is for the answer.
+        (c"UCX_WARN_UNUSED_ENV_VARS", c"n"),
+    ] {
+        if environment(name.to_str().unwrap_or_default()).is_none() {
+            // SAFETY: one thread runs yet, so nobody reads the environment meanwhile.
+            unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 0) };
         }
     }
 }
 
 /// An MPI library, opened and not initialised.
 pub(super) struct Loaded {
-    symbols: Symbols,
+    _symbols: Symbols,
     family: Family,
     /// Path or name.
     pub(super) name: String,
@@ -52,19 +42,11 @@ impl Loaded {
         let symbols = open(name, libc::RTLD_LAZY | libc::RTLD_LOCAL)?;
         let version = version(&symbols).ok_or("this is no MPI library")?;
         let family = family(&symbols);
-        Ok(Self { symbols, family, name: name.to_owned(), version })
+        Ok(Self { _symbols: symbols, family, name: name.to_owned(), version })
     }
 
     /// Makes the library one of the process, for good, and finds what is called.
-    pub(super) fn keep(&self, environment: &Environment<'_>) -> Result<(Calls, Constants)> {
-        // What MPI would do to this process beside its job: put its own versions in the place of
-        // the memory calls, and handle what crashes it.
-        for (name, value) in [(c"UCX_MEM_EVENTS", c"no"), (c"UCX_ERROR_SIGNALS", c"")] {
-            if environment(name.to_str().unwrap_or_default()).is_none() {
-                // SAFETY: one thread runs yet, so nobody reads the environment meanwhile.
-                unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 0) };
-            }
-        }
+    pub(super) fn keep(&self) -> Result<(Calls, Constants)> {
         // Open MPI loads parts of itself that look for its symbols among those of the process.
         let kept = open(&self.name, libc::RTLD_NOW | libc::RTLD_GLOBAL)
             .map_err(|why| Error::Refused(format!("{}: {why}", self.name)))?;
@@ -81,32 +63,12 @@ impl Loaded {
     #[cfg(test)]
     pub(super) fn pretended(version: &str) -> Self {
         Self {
-            symbols: Symbols(std::ptr::null_mut()),
+            _symbols: Symbols::none(),
             family: Family::Mpich,
             name: "pretended".to_owned(),
             version: version.to_owned(),
         }
     }
-}
-
-fn open(name: &str, flags: c_int) -> std::result::Result<Symbols, String> {
-    let name = CString::new(name).map_err(|_| "a path holds no zero".to_owned())?;
-    // SAFETY: the name ends in a zero. Initialisers of the library run, as they would in any
-    // program that is linked to it.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
-    if handle.is_null() {
-        return Err(load_error());
-    }
-    Ok(Symbols(handle))
-}
-
-fn load_error() -> String {
-    // SAFETY: the loader gives a text that ends in a zero, or null; it is read at once.
-    let text = unsafe {
-        let text = libc::dlerror();
-        if text.is_null() { None } else { Some(CStr::from_ptr(text).to_string_lossy()) }
-    };
-    text.map_or_else(|| STATIC.to_owned(), |text| text.replace('\n', " "))
 }
 
 /// First line of `MPI_Get_library_version`, which may be called before MPI is initialised.
@@ -129,10 +91,10 @@ fn version(symbols: &Symbols) -> Option<String> {
 
 /// The name of a library proves nothing: this does.
 fn family(symbols: &Symbols) -> Family {
+    type Ask = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
     if symbols.address(c"ompi_mpi_comm_world").is_some() {
         return Family::OpenMpi;
     }
-    type Ask = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
     let Some(address) = symbols.address(c"MPI_Abi_get_version") else { return Family::Mpich };
     let (mut major, mut minor): (c_int, c_int) = (0, 0);
     // SAFETY: the standard gives the function of this name this signature, and lets it be called

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 /// Signals that have numbers of their own; the others are for threads.
 const LAST: i32 = 31;
 
-/// What each signal did at one moment.
+/// The action of each signal at one moment.
 pub(super) struct Saved(Vec<(i32, libc::sigaction)>);
 
 impl Saved {

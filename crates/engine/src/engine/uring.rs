@@ -39,7 +39,7 @@ const WAKE_EARLY_NS: u64 = 80_000;
 const SUBMITTER_IDLE_MS: u32 = 1000;
 
 /// What a ring may be asked to do beyond the usual.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct UringOptions {
     /// Completions are polled for instead of waiting for interrupts: direct access only, on
     /// devices whose driver has queues for it.

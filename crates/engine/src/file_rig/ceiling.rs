@@ -232,6 +232,9 @@ impl FileRig {
         let left_bytes = self
             .left_bytes(spent_bytes, self.files.total_bytes())
             .saturating_sub(unsaid_bytes(&running.work));
+        // What a device counts is of all ranks beside this one, and so is what is left.
+        let ranks = if self.ceiling.device.is_some() { self.part.ranks } else { 1 };
+        let left_bytes = left_bytes / u64::from(ranks);
         let at_ns = self.clock.now_ns();
         let look = Look { at_ns, spent_bytes, by_worker_bytes: by_worker_bytes.clone() };
         let part_bytes = running.spending.next_part_bytes(look, left_bytes);

@@ -16,7 +16,7 @@ use ioscape_model::{Access, Code, State, Warning, Workload};
 use rustix::fs::Advice;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::places::{place, shares};
+use super::places::{Part, place_of_file, shares};
 use crate::cachestat::resident;
 use crate::clock::{Clock, fine_timers};
 use crate::device_counter::DeviceCounter;
@@ -78,7 +78,7 @@ impl Cold {
     /// Begins to keep the files of a cold workload out of the cache; nothing to do for others.
     pub(super) fn begin(
         work: &Workload,
-        (files, workers): (&[File], &[Worker]),
+        (files, workers, part): (&[File], &[Worker], Part),
         read_ahead_bytes: u64,
         (clock, device): (Clock, Option<&DeviceCounter>),
     ) -> std::io::Result<Option<Self>> {
@@ -87,15 +87,17 @@ impl Cold {
         }
         let (over, cpu_ns) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let mut held = Vec::new();
-        for (number, (file, (_, length))) in files.iter().zip(shares(work)).enumerate() {
-            let uses = |(worker, _): &(u32, &Worker)| place(work, *worker).0 == number;
+        let mut span_bytes = 0;
+        for (number, (file, (_, length))) in files.iter().zip(shares(work, part)).enumerate() {
+            span_bytes += length;
+            let uses = |(index, _): &(usize, &Worker)| place_of_file(work, *index) == number;
             let users = (0..).zip(workers).filter(uses).map(|(_, w)| Arc::clone(&w.published));
             held.push(Held { file: file.try_clone()?, length, users: users.collect() });
         }
         let ahead_max = AHEAD_SHARE_MAX * work.share_bytes() as f64;
         let dropper = Dropper {
             files: held,
-            span_bytes: work.unique_bytes as f64,
+            span_bytes: span_bytes as f64,
             ahead_bytes: if work.seq_frac > 0.0 {
                 read_ahead_bytes.min(ahead_max as u64)
             } else {

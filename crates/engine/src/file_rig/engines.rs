@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Access, Code, Severity, Warning, Workload};
+use serde::{Deserialize, Serialize};
 
 use super::{FileRig, direct};
 use crate::clock::Stopwatch;
@@ -18,8 +19,8 @@ use crate::request::Stream;
 /// Buffers may take this share of the memory that could be had.
 const BUFFERS_OF_MEMORY: f64 = 0.25;
 
-/// What makes the requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The engine that makes the requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EngineKind {
     /// pread and pwrite for one request in flight, io_uring for more; threads where that is denied.
     #[default]

@@ -3,9 +3,8 @@
 
 use std::fs::File;
 
-use ioscape_model::{Access, Workload};
+use ioscape_model::Access;
 
-use super::places::shares;
 use super::{FileRig, Running};
 use crate::cachestat::resident;
 
@@ -34,8 +33,11 @@ impl FileRig {
         }
         if running.work.access == Access::Direct {
             // What the page cache holds is not what these requests meet.
-            let resident_bytes = resident_bytes(&running.work, &running.files);
+            let resident_bytes = running.resident_bytes();
             return Looked { hit_fraction: Some(0.0), resident_bytes, next_ns: u64::MAX };
+        }
+        if running.workers.is_empty() {
+            return Looked { next_ns: u64::MAX, ..Looked::default() };
         }
         let began_ns = self.clock.now_ns();
         let share = running.work.share_bytes();
@@ -65,13 +67,12 @@ impl FileRig {
     }
 }
 
-/// Of all files of a workload; `None` where the kernel cannot say.
-pub(super) fn resident_bytes(work: &Workload, files: &[File]) -> Option<u64> {
-    let shares = shares(work);
+/// Of files and how much of each is used; `None` where the kernel cannot say.
+pub(super) fn resident_bytes(shares: &[(usize, u64)], files: &[File]) -> Option<u64> {
     let of_file = |(file, (_, length)): (&File, &(usize, u64))| {
         Some(resident(file, 0..*length)?.resident_bytes)
     };
-    files.iter().zip(&shares).map(of_file).sum()
+    files.iter().zip(shares).map(of_file).sum()
 }
 
 /// Resident share of what a stream is about to reach from `from` on; its share ends at `end`.

@@ -84,6 +84,7 @@ impl FileRig {
             sync_s,
             failed: failures.into_all(),
             verified_bytes: self.ledgers.is_some().then_some(verified_bytes),
+            ranks: None,
         }
     }
 }

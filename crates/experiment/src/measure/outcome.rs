@@ -100,6 +100,7 @@ impl Visit<'_> {
             windows_cut: check.cut as u32,
             elapsed_s: self.elapsed_s,
             spent_s: self.spent_s,
+            ranks: self.finished.ranks.clone(),
             warnings,
         }
     }

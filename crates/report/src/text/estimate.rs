@@ -1,7 +1,7 @@
 //! One workload in characters, as `measure` answers.
 
-use ioscape_model::units::{show_bytes, show_rate, show_seconds, three_digits};
-use ioscape_model::{Estimate, Point, Warning};
+use ioscape_model::units::{show_bytes, show_percent, show_rate, show_seconds, three_digits};
+use ioscape_model::{Estimate, Point, Ranks, Warning};
 
 /// What a workload got, and the visits behind it.
 pub fn estimate_text(estimate: &Estimate, points: &[Point]) -> String {
@@ -50,8 +50,22 @@ pub fn estimate_text(estimate: &Estimate, points: &[Point]) -> String {
     if let Some(bytes) = verified_bytes.filter(|_| !points.is_empty()) {
         lines.push(format!("verified       {} were read and compared", show_bytes(bytes as f64)));
     }
+    lines.extend(points.last().and_then(|point| point.ranks.as_ref()).map(ranks));
     lines.extend(estimate.warnings.iter().map(doubt));
     lines.join("\n")
+}
+
+/// A line on the ranks in the last visit.
+fn ranks(ranks: &Ranks) -> String {
+    let shares = || ranks.each.iter().filter(|rank| rank.processes > 0).map(|rank| rank.share);
+    format!(
+        "ranks          {}, shares {} to {}, slowest rank {}, began within {}",
+        ranks.each.len(),
+        show_percent(shares().fold(f64::INFINITY, f64::min)),
+        show_percent(shares().fold(0.0, f64::max)),
+        ranks.slowest,
+        show_seconds(ranks.start_spread_s)
+    )
 }
 
 fn doubt(warning: &Warning) -> String {

@@ -110,6 +110,7 @@ fn header() -> Header {
             .to_vec(),
         seed: 42,
         start_time: "2026-11-20T10:15:00Z".into(),
+        hosts: None,
         host: Host {
             cpu_model: "AMD EPYC 7B13".into(),
             cpus: 8,

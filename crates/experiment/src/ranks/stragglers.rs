@@ -1,0 +1,211 @@
+//! Ranks that fall behind, and what they wait for: pure arithmetic over the windows of a visit.
+//!
+//! Throughput of storage that many share scatters, so falling behind is a matter of most windows, not
+//! of the mean alone: a rank is named when each of its processes gets much less than those of the
+//! typical other rank, in nearly every window.
+
+use ioscape_model::units::{show_percent, three_digits};
+use ioscape_model::{Code, RankFigures, Resource, Severity, Waits, Warning};
+
+/// Below this share of what the typical other gets …
+const BEHIND: f64 = 0.85;
+/// … in the mean, and below this in …
+const BEHIND_IN_WINDOW: f64 = 0.95;
+/// … so many of the windows, of which there are this many at least.
+const WINDOWS_SHARE: f64 = 0.8;
+const WINDOWS_MIN: usize = 8;
+/// Of the time measured, what a quota takes before it is the reason.
+const QUOTA_SHARE: f64 = 0.05;
+/// Of each process's time, what waiting for a processor takes beyond what it takes the others.
+const QUEUE_SHARE: f64 = 0.1;
+
+/// The windows of a rank, and its waits.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Course {
+    pub(super) processes: u32,
+    /// Bytes per second of each window.
+    pub(super) rates: Vec<f64>,
+    pub(super) length_s: f64,
+    pub(super) waits: Waits,
+    /// The resource that its files wait for where nothing else holds them up.
+    pub(super) storage: Option<Resource>,
+}
+
+impl Course {
+    /// Of each of its processes, in the mean.
+    fn mean(&self) -> f64 {
+        self.rates.iter().sum::<f64>() / self.rates.len().max(1) as f64 / f64::from(self.processes)
+    }
+
+    fn rate(&self, window: usize) -> Option<f64> {
+        Some(self.rates.get(window)? / f64::from(self.processes))
+    }
+
+    /// Share of each process's time that it waited for a processor.
+    fn queue_share(&self) -> f64 {
+        self.waits.run_queue_s / (self.length_s * f64::from(self.processes)).max(1e-9)
+    }
+}
+
+/// The ranks that fell behind, and what for. Ranks without processes do not count.
+pub(super) fn find(courses: &[Course]) -> Vec<(usize, Resource)> {
+    let working = |rank: &usize| courses[*rank].processes > 0;
+    let ranks: Vec<usize> = (0..courses.len()).filter(working).collect();
+    let others = |rank: usize| ranks.iter().copied().filter(move |other| *other != rank);
+    let typical = |rank: usize, value: &dyn Fn(&Course) -> f64| {
+        median(others(rank).map(|other| value(&courses[other])).collect())
+    };
+    let is_behind = |rank: &usize| {
+        let course = &courses[*rank];
+        let windows = course.rates.len();
+        let lower = (0..windows).filter(|window| {
+            let theirs = others(*rank).filter_map(|other| courses[other].rate(*window)).collect();
+            course
+                .rate(*window)
+                .zip(median(theirs))
+                .is_some_and(|(ours, theirs)| ours < BEHIND_IN_WINDOW * theirs)
+        });
+        windows >= WINDOWS_MIN
+            && typical(*rank, &Course::mean).is_some_and(|typical| course.mean() < BEHIND * typical)
+            && lower.count() as f64 >= WINDOWS_SHARE * windows as f64
+    };
+    let reason = |rank: usize| {
+        let course = &courses[rank];
+        let queue = typical(rank, &Course::queue_share).unwrap_or(0.0);
+        let events = typical(rank, &|course| course.waits.memory_events as f64).unwrap_or(0.0);
+        if course.waits.quota_s > QUOTA_SHARE * course.length_s
+            || course.queue_share() > queue + QUEUE_SHARE
+        {
+            Resource::Processor
+        } else if course.waits.memory_events as f64 > 10.0 * events.max(1.0) {
+            Resource::Memory
+        } else if course.waits.has_io_limit {
+            Resource::Device
+        } else {
+            course.storage.unwrap_or(Resource::Unknown)
+        }
+    };
+    let behind: Vec<usize> = ranks.iter().copied().filter(is_behind).collect();
+    // Where half of several get less than the other half, none of them is out of line.
+    if behind.len() > 1 && behind.len() * 2 >= ranks.len() {
+        return Vec::new();
+    }
+    behind.into_iter().map(|rank| (rank, reason(rank))).collect()
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        count if count % 2 == 1 => Some(values[middle]),
+        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+    }
+}
+
+/// The doubt about a rank that fell behind.
+pub(super) fn warning(rank: &RankFigures, ratio: f64, resource: Resource) -> Warning {
+    let reason = match resource {
+        Resource::Processor => "its processors",
+        Resource::Memory => "memory: it runs into a limit",
+        Resource::Device => "storage on its side",
+        Resource::Network => "the network or the server",
+        _ => "something that no counter at hand shows",
+    };
+    let quota = if rank.waits.quota_s > 0.0 {
+        format!(", a quota held it back for {} s", three_digits(rank.waits.quota_s))
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "rank {} gets {} of what the typical other gets for each process, and waits for \
+         {reason}{quota}",
+        rank.rank,
+        show_percent(ratio)
+    );
+    let remedy = match resource {
+        Resource::Processor => "look at cpu.max of its control group, and who else runs there",
+        Resource::Memory => "look at memory.max of its control group",
+        Resource::Network => "look at its link: ping, ethtool, and the mount options",
+        _ => "look at its device and at limits on I/O (io.max, blkio.throttle)",
+    };
+    Warning::new(Code::Ranks, text, remedy).with_severity(Severity::Warning)
+}
+
+/// The ratio of what each process of a rank gets to what those of the typical other get.
+pub(super) fn ratio(courses: &[Course], rank: usize) -> f64 {
+    let others = courses.iter().enumerate().filter(|(other, c)| *other != rank && c.processes > 0);
+    let typical = median(others.map(|(_, course)| course.mean()).collect()).unwrap_or(0.0);
+    if typical > 0.0 { courses[rank].mean() / typical } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    /// A rank that gets this much, with this scatter.
+    fn course(level: f64, scatter: f64, seed: u64) -> Course {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let rates = (0..20).map(|_| 1e8 * level * rng.random_range(1.0 - scatter..1.0 + scatter));
+        Course {
+            processes: 1,
+            rates: rates.collect(),
+            length_s: 2.0,
+            storage: Some(Resource::Device),
+            ..Course::default()
+        }
+    }
+
+    #[test]
+    fn a_rank_held_to_seven_tenths_is_named_and_nobody_else() {
+        for seed in 0..200 {
+            let mut courses: Vec<Course> =
+                (0..4).map(|rank| course(1.0, 0.2, seed * 10 + rank)).collect();
+            assert_eq!(find(&courses), [], "seed {seed}");
+            let rank = seed as usize % 4;
+            courses[rank] = course(0.7, 0.2, seed * 10 + 5);
+            assert_eq!(find(&courses), [(rank, Resource::Device)], "seed {seed}");
+            courses[rank].waits.quota_s = 0.6;
+            assert_eq!(find(&courses), [(rank, Resource::Processor)]);
+            courses[rank].waits = Waits { memory_events: 5000, ..Waits::default() };
+            assert_eq!(find(&courses), [(rank, Resource::Memory)]);
+            courses[rank].waits = Waits::default();
+            courses[rank].storage = Some(Resource::Network);
+            assert_eq!(find(&courses), [(rank, Resource::Network)]);
+        }
+    }
+
+    #[test]
+    fn who_waits_in_the_run_queue_waits_for_a_processor() {
+        let mut courses: Vec<Course> = (0..3).map(|rank| course(1.0, 0.05, rank)).collect();
+        courses[2] = course(0.6, 0.05, 9);
+        courses[2].waits.run_queue_s = 0.7;
+        assert_eq!(find(&courses), [(2, Resource::Processor)]);
+    }
+
+    #[test]
+    fn fewer_processes_are_no_falling_behind_and_few_windows_say_nothing() {
+        let mut courses = vec![course(3.0, 0.1, 1), course(2.0, 0.1, 2), course(0.0, 0.1, 3)];
+        (courses[0].processes, courses[1].processes, courses[2].processes) = (3, 2, 0);
+        assert_eq!(find(&courses), []);
+        let mut brief = vec![course(1.0, 0.1, 1), course(0.5, 0.1, 2)];
+        for course in &mut brief {
+            course.rates.truncate(5);
+        }
+        assert_eq!(find(&brief), []);
+    }
+
+    #[test]
+    fn two_halves_that_get_more_and_less_are_no_stragglers() {
+        let halves: Vec<Course> =
+            [1.0, 0.76, 0.77, 1.02].into_iter().zip(0..).map(|(l, s)| course(l, 0.02, s)).collect();
+        assert_eq!(find(&halves), []);
+    }
+
+    #[test]
+    fn of_two_the_slower_is_named() {
+        assert_eq!(find(&[course(0.7, 0.1, 1), course(1.0, 0.1, 2)]), [(0, Resource::Device)]);
+    }
+}
