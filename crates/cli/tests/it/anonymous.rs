@@ -65,7 +65,8 @@ fn everything(work: &Workdir, trace: &str) -> Vec<(String, Vec<u8>)> {
     let mut all = vec![("the trace's tables".to_owned(), text.0.into_bytes())];
     let mut add = |name: &str, bytes: Vec<u8>| all.push((format!("{trace}: {name}"), bytes));
     add("the file", fs::read(work.path(trace)).unwrap());
-    for command in [&["show"][..], &["show", "--json"], &["model"], &["caches", "--policy", "lru"]] {
+    for command in [&["show"][..], &["show", "--json"], &["model"], &["caches", "--policy", "lru"]]
+    {
         let command = [&["trace", command[0], trace], &command[1..]].concat();
         add(&command.join(" "), work.stdout(&command).into_bytes());
     }
@@ -99,15 +100,18 @@ fn script(secrets: &mut Secrets) -> String {
     for number in 0..140 {
         let (name, content, link) = (secrets.one(), secrets.one(), secrets.one());
         let class = ["log", "db", "text"][number % 3];
-        let _ =
-            writeln!(script, "echo key-{content} > {name}.{class}; ln -s {name} {link}; : < {name}.{class}");
+        let _ = writeln!(
+            script,
+            "echo key-{content} > {name}.{class}; ln -s {name} {link}; : < {name}.{class}"
+        );
     }
     for _ in 0..140 {
         let (missing, word) = (secrets.one(), secrets.one());
         let _ = writeln!(script, "[ -e {missing} ]; echo {word} >> one; read line < one");
     }
     let (from, to) = (secrets.one(), secrets.one());
-    let _ = writeln!(script, "mkdir {from}; mv {from} {to}; rmdir {to}; cat * > all 2>/dev/null");
+    let _ =
+        writeln!(script, "mkdir {from}; mv {from} {to}; rmdir {to}; cat * > all 2>/dev/null; true");
     script
 }
 
