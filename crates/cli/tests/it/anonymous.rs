@@ -110,7 +110,8 @@ fn script(secrets: &mut Secrets) -> String {
         let _ = writeln!(script, "[ -e {missing} ]; echo {word} >> one; read line < one");
     }
     let (from, to) = (secrets.one(), secrets.one());
-    let _ = writeln!(script, "mkdir {from}; mv {from} {to}; rmdir {to}; cat * > all 2>/dev/null");
+    let _ =
+        writeln!(script, "mkdir {from}; mv {from} {to}; rmdir {to}; cat * > all 2>/dev/null; true");
     script
 }
 
