@@ -70,7 +70,7 @@ fn fullest<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Vec<UniqueCurve
         let (work, other) = (&group[0].workload, &fullest[0].workload);
         usize::from(work.size_mean == other.size_mean)
             + usize::from(work.process_num == other.process_num)
-            + usize::from(work.seq_frac == other.seq_frac)
+            + usize::from(work.seq_frac.to_bits() == other.seq_frac.to_bits())
     };
     let of_kind = |ink: Ink| groups.values().filter(move |g| ink_of(&g[0].workload) == ink).rev();
     let best = |ink: Ink| {
@@ -99,7 +99,7 @@ impl UniqueCurve<'_> {
     fn name_among(&self, curves: &[UniqueCurve<'_>]) -> String {
         let order = |curve: &UniqueCurve<'_>| curve.estimates[0].workload.seq_frac;
         match curves.first() {
-            Some(first) if order(first) != order(self) => {
+            Some(first) if order(first).to_bits() != order(self).to_bits() => {
                 format!("{}, {} sequential", self.name(), figures::percent(order(self)))
             }
             _ => self.name(),

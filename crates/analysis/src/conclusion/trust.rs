@@ -5,7 +5,7 @@
 //! where the grades' limits and meanings come from.
 
 use ioscape_model::{
-    Code, EndReason, Grade, Record, Role, Severity, SheetFigures, Trust, Warning,
+    Code, EndReason, Grade, Point, Record, Role, Severity, SheetFigures, Trust, Warning,
     units::show_percent, word,
 };
 
@@ -129,7 +129,7 @@ fn spread(record: &Record) -> Option<Reason> {
 /// Whether the machine stayed as it was: the control measurement is repeated all the while.
 fn control(record: &Record) -> Option<Reason> {
     let controls = record.points.iter().filter(|point| point.role == Role::Canary);
-    let mut rates: Vec<f64> = controls.map(|point| point.throughput()).collect();
+    let mut rates: Vec<f64> = controls.map(Point::throughput).collect();
     rates.retain(|rate| rate.is_finite() && *rate > 0.0);
     rates.sort_by(f64::total_cmp);
     if rates.len() < CONTROLS_MIN {

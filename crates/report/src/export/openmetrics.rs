@@ -1,7 +1,7 @@
 //! Metrics in text, for a textfile collector or a gateway: gauges with their units, one series per
 //! workload, without timestamps. The dashboard's clock is not the record's. Every line means the same
-//! to a reader of OpenMetrics and to one of the older Prometheus format, which knows no type `info`
-//! (node_exporter drops a whole file that has one) and takes `# UNIT` and `# EOF` for comments.
+//! to a reader of `OpenMetrics` and to one of the older Prometheus format, which knows no type `info`
+//! (`node_exporter` drops a whole file that has one) and takes `# UNIT` and `# EOF` for comments.
 
 use std::fmt::Write as _;
 
