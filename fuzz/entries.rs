@@ -130,6 +130,7 @@ pub(crate) fn trace_import(bytes: &[u8]) {
         Format::Csv(columns.expect("it names columns")),
         Format::Preset(Preset::Systor),
         Format::Preset(Preset::Fiu),
+        Format::Clf,
     ];
     let format = &formats[usize::from(chosen) % formats.len()];
     // Two files, so that they are merged.

@@ -4,6 +4,7 @@
 
 mod blkparse;
 mod blktrace;
+mod clf;
 mod csv;
 mod darshan;
 mod dxt;
@@ -64,6 +65,8 @@ pub enum Format {
     Vscsi,
     /// Records of libCacheSim's oracleGeneral.
     Oracle,
+    /// Access logs of web servers, Common and Combined Log Format.
+    Clf,
     /// Columns.
     Csv(Columns),
     /// Columns of a trace that is known.
@@ -201,6 +204,7 @@ impl<'a> Named<'a> {
             Format::Dxt => Box::new(dxt::Dxt::new(file, lines)),
             Format::Vscsi => Box::new(vscsi::Vscsi::new(file, lines)),
             Format::Oracle => Box::new(oracle::Oracle::new(file, lines)),
+            Format::Clf => Box::new(clf::Clf::new(file, lines)),
             Format::Csv(columns) => Box::new(csv::Csv::new(file, lines, columns.clone())),
             Format::Preset(preset) => Box::new(csv::Csv::new(file, lines, preset.columns())),
         };

@@ -43,7 +43,8 @@ pub(crate) struct ImportArgs {
 const AFTER: &str = "\
 Formats: strace (best -f -ttt -T -y), perf-syscalls and perf-block (perf script), blktrace (binary, \
 all processors' files at once), blkparse, fio-iolog (2 and 3), darshan (darshan-parser), dxt \
-(darshan-dxt-parser), vscsi, oracle-general, csv with --map, and csv whose columns are known: msr, \
+(darshan-dxt-parser), vscsi, oracle-general, clf (access logs of web servers, Common and Combined Log \
+Format), csv with --map, and csv whose columns are known: msr, \
 systor, alibaba, tencent, fiu, spc.
 
 --map: t (when), dur (how long), op, off, len, vol (volume; vol=2+3 takes two columns), stream (a \
@@ -64,6 +65,7 @@ enum Recorder {
     Dxt,
     Vscsi,
     OracleGeneral,
+    Clf,
     Csv,
     Msr,
     Systor,
@@ -134,6 +136,7 @@ fn format(from: Recorder, map: Option<&str>) -> anyhow::Result<Format> {
         Recorder::Dxt => Format::Dxt,
         Recorder::Vscsi => Format::Vscsi,
         Recorder::OracleGeneral => Format::Oracle,
+        Recorder::Clf => Format::Clf,
         Recorder::Csv => {
             let map =
                 map.ok_or_else(|| usage("csv needs its columns: --map t=5us,off=3B,len=4B,op=2"))?;

@@ -20,7 +20,7 @@ pub(crate) fn layer(format: &Format) -> Layer {
         | Format::Blkparse
         | Format::Vscsi
         | Format::Preset(_) => Layer::Block,
-        Format::Iolog => Layer::File,
+        Format::Iolog | Format::Clf => Layer::File,
         Format::Darshan | Format::Dxt => Layer::Library,
         Format::Oracle => Layer::KeyValue,
         Format::Csv(columns) => columns.layer,
@@ -39,6 +39,7 @@ pub(crate) fn recorder(format: &Format) -> &'static str {
         Format::Dxt => "darshan-dxt-parser",
         Format::Vscsi => "vscsi",
         Format::Oracle => "oracleGeneral",
+        Format::Clf => "access log",
         Format::Csv(_) => "csv",
         Format::Preset(preset) => match preset {
             Preset::Msr => "MSR Cambridge",
@@ -62,6 +63,7 @@ pub(crate) fn clock(format: &Format) -> String {
         Format::Dxt => "from the job's start, 0.1 ms",
         Format::Vscsi => "1 µs",
         Format::Oracle => "1 s",
+        Format::Clf => "wall clock, 1 s: requests of one second are put 1 ms apart",
         Format::Csv(columns) => return csv_clock(columns),
         Format::Preset(preset) => return csv_clock(&preset.columns()),
     };
@@ -119,6 +121,11 @@ pub(crate) fn known(format: &Format) -> Vec<String> {
             NO_STREAMS,
             "Whether objects were fetched or stored is not in the format: all count as fetched.",
             "Objects whose numbers take more than 32 bits are told apart by 32 bits of a hash.",
+        ]),
+        Format::Clf => limits.extend([
+            NO_DURATIONS,
+            "A log tells of requests: each became the open, stat, read and close of a server.",
+            "A user is a host with an agent: several behind one address count as one.",
         ]),
         Format::Csv(columns) => limits.extend(missing(columns)),
         Format::Preset(preset) => limits.extend(missing(&preset.columns())),

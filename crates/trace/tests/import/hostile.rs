@@ -51,6 +51,7 @@ fn formats() -> Vec<(Format, Vec<Vec<u8>>)> {
         (Format::Preset(Preset::Msr), of(&["msr.csv", "msr.csv.gz", "msr.csv.zst"])),
         (Format::Preset(Preset::Systor), of(&["systor.csv"])),
         (Format::Preset(Preset::Fiu), of(&["fiu.txt"])),
+        (Format::Clf, of(&["access.log"])),
     ]
 }
 
