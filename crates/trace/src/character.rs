@@ -31,6 +31,8 @@ use phases::Windows;
 use seen::Memory;
 use tally::Tally;
 
+pub(crate) use seen::Class;
+
 pub use literal::workload;
 pub use mix::{mix, model_text};
 

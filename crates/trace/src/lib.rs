@@ -11,6 +11,7 @@
 //! | [`demand`] | what an application asks of a system: counts that any system can price |
 //! | [`export`] | traces for other tools |
 //! | [`import`](mod@import) | traces of other tools |
+//! | [`regenerate`] | events out of an application model |
 
 pub mod caches;
 pub mod character;
@@ -20,6 +21,7 @@ pub mod demand;
 pub mod event;
 pub mod export;
 pub mod import;
+pub mod regenerate;
 pub mod store;
 
 pub use classes::class_of;

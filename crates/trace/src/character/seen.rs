@@ -54,7 +54,7 @@ pub(super) struct Request {
 
 /// A class of calls, for what follows what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Class {
+pub(crate) enum Class {
     Read,
     Write,
     Sync,
@@ -68,7 +68,7 @@ pub(super) enum Class {
 
 impl Class {
     /// The word in a model.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Write => "write",
@@ -82,7 +82,7 @@ impl Class {
         }
     }
 
-    pub(super) const fn holding(op: Op) -> Self {
+    pub(crate) const fn holding(op: Op) -> Self {
         match op {
             Op::Read | Op::Sendfile | Op::Get | Op::Req => Self::Read,
             Op::Write | Op::Copy | Op::Set => Self::Write,

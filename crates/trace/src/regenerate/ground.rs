@@ -1,0 +1,199 @@
+//! The files of a load: as many, with as much data, as the model has; some are there at the start, some
+//! will be made.
+
+use ioscape_model::app::{App, CacheMisses, Caches};
+
+use super::Scale;
+use super::places::{PAGE_BYTES, READ, Region, WRITE};
+use super::timing::transfers;
+use crate::event::{FileEntry, FileKind, StreamEntry};
+
+/// Files in a directory.
+const DIRECTORY_FILES: usize = 64;
+/// So many files, each opened so often at least, are read one after another.
+const MANY: usize = 8;
+const MANY_OPENED: f64 = 0.8;
+/// Names that are only looked up, made or removed.
+const SPARE_MAX: u64 = 1 << 20;
+/// Calls on names, each of which takes one that no other call is about.
+const NAMES: [&str; 5] = ["LOOKUP_NEG", "UNLINK", "RENAME", "MKDIR", "SYMLINK"];
+const STREAMS_MAX: f64 = 4096.0;
+
+/// A file of data: a stretch of the address space.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Data {
+    pub(super) id: u32,
+    /// Its first page, and how many there are; neither is known yet of a file that is to grow.
+    pub(super) from: usize,
+    pub(super) pages: usize,
+    /// It is made by the load.
+    pub(super) is_made: bool,
+    /// Whether its data are read or written first.
+    pub(super) direction: usize,
+}
+
+/// All files.
+#[derive(Clone, Debug)]
+pub(super) struct Ground {
+    entries: Vec<FileEntry>,
+    streams: Vec<StreamEntry>,
+    pub(super) data: Vec<Data>,
+    pub(super) regions: [Region; 2],
+    pub(super) caches: Caches,
+    pub(super) directories: Vec<u32>,
+    /// The first of the ids that stand for names without data, and how many there are.
+    pub(super) spare: (u32, u32),
+    /// Directories that are only removed, likewise.
+    pub(super) spare_directories: (u32, u32),
+}
+
+/// The model's curve, or one in which all pages are as likely.
+fn caches(app: &App) -> Caches {
+    if let Some(caches) = app.caches.as_ref().filter(|caches| caches.curve.len() > 1) {
+        return caches.clone();
+    }
+    let five = &app.whole.five;
+    let pages = five.unique_bytes.div_ceil(PAGE_BYTES).max(1);
+    let [reads, writes] = app.stretches().iter().fold([0, 0], |sum, stretch| {
+        let count = transfers(stretch);
+        [sum[0] + count[0], sum[1] + count[1]]
+    });
+    let per_request = (five.size_mean / PAGE_BYTES as f64).max(1.0);
+    let touches = |count: u64| (count as f64 * per_request) as u64;
+    let first = |count: u64| (pages * count / (reads + writes).max(1)).min(touches(count));
+    let curve = vec![
+        CacheMisses { pages: 0, reads: touches(reads), writes: touches(writes) },
+        CacheMisses { pages, reads: first(reads), writes: first(writes) },
+    ];
+    Caches { pages, reads: touches(reads), writes: touches(writes), curve, ..Caches::default() }
+}
+
+/// Pages that a load touches.
+pub(super) fn pages(app: &App, data: f64) -> u64 {
+    let last = caches(app).curve.last().copied().unwrap_or_default();
+    ((last.reads + last.writes) as f64 * data) as u64
+}
+
+impl Ground {
+    pub(super) fn new(app: &App, scale: &Scale) -> Self {
+        let caches = caches(app);
+        let last = caches.curve.last().copied().unwrap_or_default();
+        let scaled = |pages: u64| (pages as f64 * scale.data).round() as usize;
+        let (read, written) = (scaled(last.reads), scaled(last.writes));
+        let mut ground = Self {
+            entries: Vec::new(),
+            streams: Vec::new(),
+            data: Vec::new(),
+            regions: [Region::default(); 2],
+            caches,
+            directories: Vec::new(),
+            spare: (0, 0),
+            spare_directories: (0, 0),
+        };
+        let count = |name: &str| app.whole.operations.get(name).copied().unwrap_or(0);
+        let files: u64 = app.whole.files.iter().map(|class| class.files).sum();
+        let made = count("CREATE").min(files).min(written as u64) as usize;
+        let old = (files as usize).saturating_sub(made).max(1);
+        // Without a file that is made, what is written first lies in files that are there.
+        let (of_read, of_written) = match (read, written, made) {
+            (0, _, 0) => (0, old),
+            (_, 0, _) => (old, 0),
+            (_, _, 0) => (old.div_ceil(2), (old / 2).max(1)),
+            _ => (if read == 0 { 0 } else { old }, made),
+        };
+        let grows = {
+            let kind = |name: &str| app.whole.syncs.by_kind.get(name).map_or(0, |kind| kind.count);
+            kind("grown") + kind("new") > kind("overwritten")
+        };
+        let runs = (app.whole.sequence.run_bytes_mean / PAGE_BYTES as f64).ceil().max(1.0) as usize;
+        // Files that are opened one after another are as long as what is read of each.
+        let is_many = of_read >= MANY && count("OPEN") as f64 >= MANY_OPENED * of_read as f64;
+        if is_many {
+            ground.regions[READ] = Region::growing(0, read);
+            ground.announce(READ, of_read.min(read), false);
+        } else {
+            ground.regions[READ] = Region::new(0, read, runs);
+            ground.lay(READ, of_read, false);
+        }
+        let from = ground.regions[READ].pages;
+        if made > 0 {
+            ground.regions[WRITE] = Region::growing(from, written);
+            ground.announce(WRITE, of_written.min(written), true);
+        } else {
+            ground.regions[WRITE] = Region::new(from, written, runs);
+            ground.lay(WRITE, of_written, grows);
+        }
+        let times = |count: u64| ((count as f64 * scale.users) as u64).min(SPARE_MAX) as u32;
+        let spare = times(NAMES.map(count).iter().sum());
+        ground.spare = (ground.entries.len() as u32 + 1, spare);
+        let directory = ground.directories.last().copied().unwrap_or(0);
+        for _ in 0..spare {
+            ground.add_entry(FileKind::Regular, directory, 0);
+        }
+        ground.spare_directories = (ground.entries.len() as u32 + 1, times(count("RMDIR")));
+        for _ in 0..ground.spare_directories.1 {
+            ground.add_entry(FileKind::Directory, 0, 0);
+        }
+        let streams = (f64::from(app.whole.five.process_num.max(1)) * scale.users).round();
+        for id in 1..=streams.clamp(1.0, STREAMS_MAX) as u32 {
+            ground.streams.push(StreamEntry { id, process: id, ..StreamEntry::default() });
+        }
+        ground
+    }
+
+    pub(super) fn entries(&self) -> &[FileEntry] {
+        &self.entries
+    }
+
+    pub(super) fn streams(&self) -> &[StreamEntry] {
+        &self.streams
+    }
+
+    /// Lays the pages of a region out in files of one length; `is_empty`: that is 0 at the start.
+    fn lay(&mut self, direction: usize, files: usize, is_empty: bool) {
+        let Region { from, pages, .. } = self.regions[direction];
+        let files = files.min(pages);
+        for number in 0..files {
+            let (start, end) = (pages * number / files, pages * (number + 1) / files);
+            let bytes = if is_empty { 0 } else { (end - start) as u64 * PAGE_BYTES };
+            let id = self.add(bytes);
+            let (from, pages) = (from + start, end - start);
+            self.data.push(Data { id, from, pages, is_made: false, direction });
+        }
+    }
+
+    /// Files whose places will be known when they begin.
+    fn announce(&mut self, direction: usize, files: usize, is_made: bool) {
+        for _ in 0..files {
+            let id = self.add(0);
+            self.data.push(Data { id, from: 0, pages: 0, is_made, direction });
+        }
+    }
+
+    /// A file of data, in a directory that has room for it.
+    fn add(&mut self, first_bytes: u64) -> u32 {
+        if self.data.len().is_multiple_of(DIRECTORY_FILES) {
+            let directory = self.add_entry(FileKind::Directory, 0, 0);
+            self.directories.push(directory);
+        }
+        let directory = self.directories.last().copied().unwrap_or(0);
+        self.add_entry(FileKind::Regular, directory, first_bytes)
+    }
+
+    fn add_entry(&mut self, kind: FileKind, directory: u32, first_bytes: u64) -> u32 {
+        let id = self.entries.len() as u32 + 1;
+        let depth = u16::from(directory != 0);
+        let last_bytes = first_bytes;
+        let entry = FileEntry {
+            id,
+            kind,
+            directory,
+            depth,
+            first_bytes,
+            last_bytes,
+            ..FileEntry::default()
+        };
+        self.entries.push(entry);
+        id
+    }
+}

@@ -1,0 +1,489 @@
+//! Streams, call after call: classes follow each other as in the model, each stream in a time of
+//! its own, all of them drawing from the same bags.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use ioscape_model::app::{App, Behaviour, Demand};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::Scale;
+use super::calls::{Bags, CLASSES, CLOSE, OPEN, Synced, What, factors};
+use super::files::Files;
+use super::ground::Ground;
+use super::places::{Factors, PAGE_BYTES, Places, READ, WRITE};
+use super::timing::transfers;
+use crate::event::{Event, Flags, Op};
+
+/// Files that a stream has open at a time.
+const OPEN_MAX: usize = 64;
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    handle: u32,
+    /// An index of all files of data.
+    data: usize,
+    /// Where the last request ended.
+    position: Option<u64>,
+    /// It read or wrote.
+    direction: usize,
+    is_dirty: bool,
+}
+
+#[derive(Debug, Default)]
+struct Stream {
+    class: Option<usize>,
+    /// The one used last is last.
+    open: Vec<Open>,
+    /// Where the next request is to begin.
+    planned: Option<usize>,
+    busy_ns: u64,
+    /// End of the last event, or of the time that passed.
+    now_ns: u64,
+}
+
+/// Makes events.
+pub(super) struct Walk<'a> {
+    stretches: Vec<&'a Behaviour>,
+    scale: &'a Scale,
+    ground: &'a Ground,
+    chance: Xoshiro256PlusPlus,
+    places: Places,
+    streams: Vec<Stream>,
+    turns: BinaryHeap<Reverse<(u64, usize)>>,
+    out: VecDeque<Event>,
+    bags: Bags,
+    /// Stretches begun.
+    begun: usize,
+    files: Files,
+    /// Share of the bytes read that go on where the read before ended, where that is known.
+    sequential: Option<f64>,
+    handles: u32,
+    /// Names without data that calls were about; directories apart.
+    spare_used: [u32; 2],
+    end_ns: Option<u64>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(app: &'a App, scale: &'a Scale, ground: &'a Ground, seed: u64) -> Self {
+        let stretches = app.stretches();
+        let bytes =
+            |demand: &Demand| demand.sequential_bytes as f64 / app.whole.bytes_read.max(1) as f64;
+        let sequential = app.demand.as_ref().map(bytes);
+        let users = ground.streams().len();
+        let mut walk = Self {
+            bags: Bags::new(stretches[0], sequential, scale, streams_before(users, scale)),
+            stretches,
+            scale,
+            ground,
+            chance: Xoshiro256PlusPlus::seed_from_u64(seed),
+            places: Places::new(ground.regions),
+            streams: (0..users).map(|_| Stream::default()).collect(),
+            turns: (0..users).map(|stream| Reverse((0, stream))).collect(),
+            out: VecDeque::new(),
+            begun: 1,
+            files: Files::new(ground),
+            sequential,
+            handles: 0,
+            spare_used: [0; 2],
+            end_ns: scale.for_s.map(|seconds| (seconds * 1e9) as u64),
+        };
+        walk.begin_pass();
+        walk
+    }
+
+    /// All of the model comes once more.
+    fn begin_pass(&mut self) {
+        let counts = self.stretches.iter().fold([0, 0], |sum: [u64; 2], stretch| {
+            let count = transfers(stretch);
+            [sum[0] + count[0], sum[1] + count[1]]
+        });
+        let factors = factors(counts, self.scale);
+        let last = self.ground.caches.curve.last().copied().unwrap_or_default();
+        let first = self.ground.caches.curve.first().copied().unwrap_or_default();
+        let of = |at: usize, all: u64, first: u64| {
+            // More users touch what one has touched first.
+            let (all, first) = (all as f64, first as f64);
+            let again = (all - first).max(1.0);
+            let data = self.scale.data.min(all * factors[at] / first.max(1.0));
+            let touches = ((all * factors[at] - first * data) / again).max(0.0);
+            Factors { data: self.scale.data, touches, first: data }
+        };
+        let reads = of(READ, first.reads, last.reads);
+        let writes = of(WRITE, first.writes, last.writes);
+        self.places.want(&self.ground.caches, &reads, &writes);
+        self.files.begin_pass();
+    }
+
+    /// Goes on with the next stretch, or anew; whether there is more to come.
+    fn go_on(&mut self) -> bool {
+        if self.begun == self.stretches.len() {
+            let now_ns = self.streams.iter().map(|stream| stream.now_ns).max().unwrap_or(0);
+            if self.end_ns.is_none_or(|end_ns| now_ns >= end_ns) {
+                return false;
+            }
+            self.begun = 0;
+            self.begin_pass();
+        }
+        let streams = streams_before(self.streams.len(), self.scale);
+        let stretch = self.stretches[self.begun];
+        self.bags = Bags::new(stretch, self.sequential, self.scale, streams);
+        self.begun += 1;
+        true
+    }
+
+    /// Makes the next call of the stream whose turn it is; whether there is more to come.
+    fn step(&mut self) -> bool {
+        let Some(Reverse((now_ns, number))) = self.turns.pop() else { return false };
+        if self.end_ns.is_some_and(|end_ns| now_ns >= end_ns) {
+            return true; // this one has ended
+        }
+        let class = self.streams[number].class;
+        let Some(class) = self.bags.next_class(class, &mut self.chance) else {
+            self.turns.push(Reverse((now_ns, number)));
+            return self.go_on();
+        };
+        self.streams[number].class = Some(class);
+        let what = self.bags.calls[class].draw(&mut self.chance).unwrap_or(What::Pass);
+        let (gap_ns, busy_ns) = self.bags.timing.gap(&mut self.chance);
+        let stream = &mut self.streams[number];
+        stream.now_ns += gap_ns;
+        stream.busy_ns += busy_ns;
+        match what {
+            What::Call(Op::Open | Op::Close) if self.is_within(number) => {
+                self.bags.calls[class].put(what);
+                self.bags.calls[READ].take(What::Transfer(READ));
+                self.transfer(number, READ);
+            }
+            What::Transfer(direction) => self.transfer(number, direction),
+            What::Call(op) => self.call(number, op),
+            What::Pass => {
+                let is_other = class == CLASSES.len() - 1;
+                let timing = &self.bags.timing;
+                let ns = if is_other { timing.wait_ns } else { timing.call_ns };
+                self.streams[number].now_ns += ns as u64;
+            }
+        }
+        self.turns.push(Reverse((self.streams[number].now_ns, number)));
+        true
+    }
+
+    fn put(&mut self, number: usize, op: Op, file: u32, handle: u32) -> &mut Event {
+        let ns = self.bags.timing.call_ns as u64;
+        let stream = &mut self.streams[number];
+        let mut event = Event::new(stream.now_ns, op);
+        (event.file, event.handle, event.stream) = (file, handle, number as u32 + 1);
+        event.duration_ns = Some(ns);
+        event.cpu_gap_ns = Some(std::mem::take(&mut stream.busy_ns));
+        stream.now_ns += ns;
+        self.out.push_back(event);
+        self.out.back_mut().expect("it was just put there")
+    }
+
+    fn transfer(&mut self, number: usize, direction: usize) {
+        let Some(bytes) = self.bags.sizes[direction].draw(&mut self.chance) else { return };
+        let is_wanted = self.is_to_go_on(direction);
+        self.bags.requests[direction] -= 1.0;
+        let is_free = is_wanted && self.streams[number].planned.is_none();
+        let before = if is_free { self.ended_before(number, direction, bytes) } else { None };
+        let (at, offset) = if let Some((at, offset)) = before {
+            self.bags.follows[direction] -= 1.0;
+            (at, offset)
+        } else {
+            if is_free {
+                self.turn_to_next(number, direction);
+            }
+            let planned = self.streams[number].planned.take();
+            let page = planned.or_else(|| self.draw(direction));
+            let found = page.and_then(|page| self.begin_at(number, direction, (page, bytes)));
+            let Some(found) = found else { return };
+            found
+        };
+        let Open { handle, data: file, .. } = self.streams[number].open[at];
+        let op = if direction == READ { Op::Read } else { Op::Write };
+        self.files.reach(file, offset + bytes, direction);
+        let data = *self.files.get(file);
+        let event = self.put(number, op, data.id, handle);
+        (event.offset, event.length) = (offset, bytes);
+        let first = (offset / PAGE_BYTES) as usize;
+        let end = ((offset + bytes).div_ceil(PAGE_BYTES) as usize).min(data.pages);
+        self.places.touch(direction, data.from + first..data.from + end.max(first));
+        let open = &mut self.streams[number].open[at];
+        (open.position, open.direction) = (Some(offset + bytes), direction);
+        open.is_dirty |= direction == WRITE;
+        self.use_last(number, at);
+    }
+
+    /// Whether the next request is to go on where one ended. The first of a handle cannot, so the
+    /// others do all the more.
+    fn is_to_go_on(&mut self, direction: usize) -> bool {
+        let op = if direction == READ { Op::Open } else { Op::Create };
+        let first = self.bags.calls[OPEN].count(What::Call(op)) as f64;
+        let requests = self.bags.requests[direction];
+        // Not all that are opened are read.
+        let others = (requests - first.min(requests / 2.0)).max(1.0);
+        let wanted = self.bags.follows[direction] / others;
+        self.chance.random::<f64>() < wanted
+    }
+
+    /// The open file in which a request of this direction ended last, and can go on.
+    fn ended_before(&self, number: usize, direction: usize, bytes: u64) -> Option<(usize, u64)> {
+        let open = &self.streams[number].open;
+        let at =
+            open.iter().rposition(|open| open.position.is_some() && open.direction == direction)?;
+        let (position, file) = (open[at].position?, open[at].data);
+        let end = if direction == WRITE { self.files.room(file) } else { self.files.length(file) };
+        // A file that grows does so as long as pages are to be touched that nobody has.
+        let known = self.files.get(file).pages as u64 * PAGE_BYTES;
+        let may_grow = position + bytes <= known || self.places.wants_first(direction);
+        (position + bytes <= end && may_grow).then_some((at, position))
+    }
+
+    /// A file has come to its end before its time: the next one is opened, or made, now.
+    fn turn_to_next(&mut self, number: usize, direction: usize) {
+        let op = if direction == WRITE { Op::Create } else { Op::Open };
+        if !self.bags.calls[OPEN].take(What::Call(op)) {
+            return;
+        }
+        let open = &self.streams[number].open;
+        let at = open.iter().rposition(|open| open.direction == direction);
+        if let Some(at) = at
+            && self.bags.calls[CLOSE].take(What::Call(Op::Close))
+        {
+            self.close(number, at);
+        }
+        self.call(number, op);
+    }
+
+    /// Whether the file used last has more to be read: what is read in sequence is seldom left before
+    /// its end.
+    fn is_within(&mut self, number: usize) -> bool {
+        let Some(open) = self.streams[number].open.last() else { return false };
+        if self.files.is_growing(open.data) {
+            return false;
+        }
+        let end = self.files.length(open.data);
+        let is_within = open.direction == READ && open.position.is_some_and(|at| at < end);
+        is_within && self.bags.sizes[READ].left() > 0 && self.is_to_go_on(READ)
+    }
+
+    /// The open file that holds a page, and where in it a request that begins there lies.
+    fn begin_at(
+        &mut self,
+        number: usize,
+        direction: usize,
+        (page, bytes): (usize, u64),
+    ) -> Option<(usize, u64)> {
+        let file = self.files.holding(page)?;
+        let room = self.files.room(file);
+        let from = page.checked_sub(self.files.get(file).from)? as u64 * PAGE_BYTES;
+        let within = match bytes {
+            0 | PAGE_BYTES.. => 0,
+            small => self.chance.random_range(0..PAGE_BYTES / small) * small,
+        };
+        let mut offset = (from + within).min(room.saturating_sub(bytes));
+        if direction == READ {
+            // What nobody has written yet cannot be read.
+            offset = offset.min(self.files.length(file).saturating_sub(bytes));
+        }
+        let open = self.streams[number].open.iter().position(|open| open.data == file);
+        let at = match open {
+            Some(at) => at,
+            None => self.open(number, file),
+        };
+        // Not by accident where the one before ended: that would be to go on.
+        let is_there = self.streams[number].open[at].position == Some(offset);
+        if is_there && offset >= bytes.max(PAGE_BYTES) {
+            offset -= bytes.max(PAGE_BYTES);
+        }
+        Some((at, offset))
+    }
+
+    /// Opens or makes a file, as calls of the bag as long as there are any.
+    fn open(&mut self, number: usize, file: usize) -> usize {
+        let op = if self.files.is_there(file) { Op::Open } else { Op::Create };
+        self.bags.calls[OPEN].take(What::Call(op));
+        self.open_by(number, file, op)
+    }
+
+    fn open_by(&mut self, number: usize, file: usize, op: Op) -> usize {
+        if self.streams[number].open.len() >= OPEN_MAX {
+            self.bags.calls[CLOSE].take(What::Call(Op::Close));
+            self.close(number, 0);
+        }
+        self.handles += 1;
+        let handle = self.handles;
+        let event = self.put(number, op, self.files.get(file).id, handle);
+        if op == Op::Create {
+            event.flags = Flags::TRUNC;
+            self.files.make(file);
+        }
+        let opened = Open { handle, data: file, position: None, direction: READ, is_dirty: false };
+        self.streams[number].open.push(opened);
+        self.streams[number].open.len() - 1
+    }
+
+    fn close(&mut self, number: usize, at: usize) {
+        let Open { handle, data, .. } = self.streams[number].open.remove(at);
+        self.put(number, Op::Close, self.files.get(data).id, handle);
+    }
+
+    fn use_last(&mut self, number: usize, at: usize) {
+        let open = self.streams[number].open.remove(at);
+        self.streams[number].open.push(open);
+    }
+
+    fn call(&mut self, number: usize, op: Op) {
+        match op {
+            Op::Sync | Op::Dsync | Op::Rsync => self.sync(number, op),
+            Op::Open => self.open_planned(number),
+            Op::Create => self.create(number),
+            Op::Close => {
+                if let Some(last) = self.streams[number].open.len().checked_sub(1) {
+                    self.streams[number].planned = None;
+                    self.close(number, last);
+                }
+            }
+            Op::Lock => {
+                if let Some(Open { handle, data, .. }) = self.streams[number].open.last().copied() {
+                    self.put(number, op, self.files.get(data).id, handle);
+                }
+            }
+            Op::Readdir => {
+                let directories = &self.ground.directories;
+                if !directories.is_empty() {
+                    let directory = directories[self.chance.random_range(0..directories.len())];
+                    self.put(number, op, directory, 0);
+                }
+            }
+            Op::Stat | Op::Chattr | Op::Xattr => {
+                if let Some(file) = self.some_file() {
+                    let id = self.files.get(file).id;
+                    self.put(number, op, id, 0);
+                }
+            }
+            _ => self.name(number, op),
+        }
+    }
+
+    /// A file that is there, by chance.
+    fn some_file(&mut self) -> Option<usize> {
+        let count = self.files.count();
+        let from = self.chance.random_range(0..count.max(1));
+        (from..count).chain(0..from).find(|file| self.files.is_there(*file))
+    }
+
+    /// Calls on names: each is about a name of its own.
+    fn name(&mut self, number: usize, op: Op) {
+        let (first, count) = match op {
+            Op::Rmdir => self.ground.spare_directories,
+            _ => self.ground.spare,
+        };
+        let used = &mut self.spare_used[usize::from(op == Op::Rmdir)];
+        if *used >= count {
+            return;
+        }
+        let id = first + *used;
+        *used += 1;
+        let event = self.put(number, op, id, 0);
+        match op {
+            Op::LookupNeg => event.error = 2,
+            Op::Rename => event.other = u64::from(id),
+            _ => {}
+        }
+    }
+
+    /// The page that a request begins at which does not go on where one ended.
+    fn draw(&mut self, direction: usize) -> Option<usize> {
+        if let Some(page) = self.places.draw(direction, &mut self.chance) {
+            return Some(page);
+        }
+        if let Some(file) = self.files.begin(direction) {
+            return Some(self.files.get(file).from);
+        }
+        // All files have begun: the last one grows on.
+        let growing = self.files.growing(direction).filter(|file| self.files.is_growing(*file));
+        let end = growing.map(|file| self.files.get(file)).map(|data| data.from + data.pages);
+        end.filter(|page| *page < self.files.end_of(direction)).or_else(|| self.places.oldest())
+    }
+
+    /// Opens the file of a request that is to come.
+    fn open_planned(&mut self, number: usize) {
+        let is_read = self.bags.sizes[READ].left() > 0;
+        let direction = if is_read { READ } else { WRITE };
+        let is_left = self.bags.sizes[READ].left() + self.bags.sizes[WRITE].left() > 0;
+        let page = if is_left { self.draw(direction) } else { None };
+        let planned = page.and_then(|page| Some((self.files.holding(page)?, page)));
+        let planned = planned.filter(|(file, _)| self.files.is_there(*file));
+        let file = if let Some((file, page)) = planned {
+            // Files of which many are opened are read from their start.
+            let is_one_of_many = self.ground.regions[self.files.get(file).direction].grows;
+            let from = if is_one_of_many { self.files.get(file).from } else { page };
+            self.streams[number].planned = Some(from);
+            file
+        } else {
+            let Some(other) = self.some_file() else { return };
+            other
+        };
+        let open = &mut self.streams[number].open;
+        // The new one takes the place of one that is open already.
+        if let Some(at) = open.iter().position(|open| open.data == file) {
+            let is_closed = self.bags.calls[CLOSE].take(What::Call(Op::Close));
+            if is_closed {
+                self.close(number, at);
+            } else {
+                self.streams[number].open.remove(at);
+            }
+        }
+        self.open_by(number, file, Op::Open);
+    }
+
+    /// Makes the next file that is to be made.
+    fn create(&mut self, number: usize) {
+        let Some(file) = self.files.next_made() else { return };
+        self.open_by(number, file, Op::Create);
+        if self.bags.sizes[WRITE].left() > 0 {
+            self.streams[number].planned = Some(self.files.get(file).from);
+        }
+    }
+
+    fn sync(&mut self, number: usize, op: Op) {
+        let kind = self.bags.syncs.draw(&mut self.chance).unwrap_or(Synced::Data);
+        if kind == Synced::Directory && !self.ground.directories.is_empty() {
+            let directory = self.ground.directories[0];
+            self.put(number, op, directory, 0);
+            return;
+        }
+        let open = &mut self.streams[number].open;
+        let wants_dirty = kind == Synced::Data;
+        let found = open.iter().rposition(|open| open.is_dirty == wants_dirty);
+        let at = if let Some(at) = found.or_else(|| open.len().checked_sub(1)) {
+            at
+        } else {
+            let Some(file) = self.some_file().or_else(|| self.files.next_made()) else { return };
+            self.open(number, file)
+        };
+        let open = &mut self.streams[number].open[at];
+        open.is_dirty = false;
+        let Open { handle, data, .. } = *open;
+        self.put(number, op, self.files.get(data).id, handle);
+    }
+}
+
+/// Streams of the model itself.
+fn streams_before(users: usize, scale: &Scale) -> f64 {
+    (users as f64 / scale.users).max(1.0)
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        while self.out.is_empty() {
+            if !self.step() {
+                return self.out.pop_front();
+            }
+        }
+        self.out.pop_front()
+    }
+}
