@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ioscape-suite", &["ioscape-model", "ioscape-stats", "ioscape-engine"]),
     (
         "ioscape-experiment",
-        &["ioscape-model", "ioscape-stats", "ioscape-engine", "ioscape-analysis"],
+        &["ioscape-model", "ioscape-stats", "ioscape-engine", "ioscape-analysis", "ioscape-trace"],
     ),
     ("ioscape", &["*"]),
     (SUPPORT, &["ioscape-model", "ioscape-engine"]),

@@ -312,7 +312,7 @@ pub(crate) struct PredictArgs {
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    /// How long the application of this model would take, as `ioscape trace model` makes it
+    /// How long the application of this model would take, as `ioscape trace model` makes it, or of one that comes along, as sqlite-wal
     #[arg(long, value_name = "APP.json", conflicts_with_all = ["workload", "p99_max"])]
     pub(crate) app: Option<PathBuf>,
     /// What if: caches of other sizes than were found, or of a multiple, as in `read_cache=512MiB,write_cache=2x`; with --app `memory=1GiB` and `device=2x`
@@ -383,7 +383,7 @@ pub(crate) struct CompareArgs {
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    /// Rank the systems for the application of this model, as `ioscape trace model` makes it
+    /// Rank the systems for the application of this model, as `ioscape trace model` makes it, or of one that comes along, as sqlite-wal
     #[arg(long, value_name = "APP.json", conflicts_with_all = ["workload", "live", "tolerance", "require_resolution"])]
     pub(crate) app: Option<PathBuf>,
     /// With --app: say for each system how likely a run is to take longer than this

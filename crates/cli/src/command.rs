@@ -10,6 +10,7 @@ use crate::doctor::DoctorArgs;
 use crate::export::ExportArgs;
 use crate::history::HistoryArgs;
 use crate::import::ImportArgs;
+use crate::replay::ReplayArgs;
 use crate::suite::SuiteArgs;
 use crate::trace::TraceArgs;
 use crate::vector::VectorArgs;
@@ -63,6 +64,10 @@ pub(crate) enum Command {
     Suite(SuiteArgs),
     /// Record what a program does to files, import traces, and say what they hold
     Trace(TraceArgs),
+    /// Do again what a trace says was done, on files of our own, and measure it
+    // Streams run where the kernel puts them: --pin is refused.
+    #[command(mut_arg("pin", |arg| arg.hide(true)))]
+    Replay(ReplayArgs),
     /// Measure what each kind of operation takes: syncs, names, misses, copies, processes
     // There are no processes to spread: --pin is refused.
     #[command(mut_arg("pin", |arg| arg.hide(true)))]

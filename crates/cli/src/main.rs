@@ -15,6 +15,7 @@ mod hostile;
 mod import;
 mod interrupt;
 mod journal;
+mod library;
 mod manual;
 mod measure;
 mod origin;
@@ -23,6 +24,7 @@ mod output;
 mod page_file;
 mod predict;
 mod progress;
+mod replay;
 mod report;
 mod resume;
 mod run;
@@ -68,6 +70,7 @@ fn run_command(command: Command, clock: Clock) -> anyhow::Result<Exit> {
         Command::Import(args) => import::import(&args),
         Command::Suite(args) => suite::suite(&args, clock),
         Command::Trace(args) => trace::trace(&args, clock),
+        Command::Replay(args) => replay::replay(&args, clock),
         Command::Vector(args) => vector::vector(&args, clock),
         Command::Doctor(args) => doctor::doctor(&args, clock),
         Command::Clean(args) => clean::clean(&args),

@@ -42,6 +42,9 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
         Method::Vector => {
             return Err(usage(format!("{shown} holds a system vector: measure it again instead")));
         }
+        Method::Replay => {
+            return Err(usage(format!("{shown} holds replays: replay again instead")));
+        }
         Method::Suite => {
             return Err(usage(format!(
                 "{shown} holds classic benchmarks: ioscape suite --resume {shown} goes on with them"

@@ -126,6 +126,7 @@ fn refusal(record: &Record) -> Option<&'static str> {
         Method::Validate => Some("holds a validation: validate a record of `ioscape run`"),
         Method::Suite => Some("holds classic benchmarks: validate a record of `ioscape run`"),
         Method::Vector => Some("holds a system vector: validate a record of `ioscape run`"),
+        Method::Replay => Some("holds replays: validate a record of `ioscape run`"),
         Method::Compare => Some("holds a live comparison: validate a record of `ioscape run`"),
         _ if record.map.is_none() => {
             Some("holds no map: go on with it by `ioscape run --resume` first")

@@ -173,6 +173,14 @@ impl Stopwatch {
         }
     }
 
+    /// Waits until `at_ns` at work: the processor is taken all the time. At most `most_ns`.
+    pub fn spin_until(&self, at_ns: u64, most_ns: u64) {
+        let until_ns = at_ns.min(self.now_ns().saturating_add(most_ns));
+        while self.now_ns() < until_ns {
+            std::hint::spin_loop();
+        }
+    }
+
     /// What one reading costs, seconds: the shortest mean over several batches.
     pub fn read_cost_s(&self) -> f64 {
         const READINGS: u32 = 2000;

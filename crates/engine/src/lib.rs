@@ -23,6 +23,7 @@ pub mod memory_limit;
 mod mounts;
 pub mod placement;
 pub mod primitives;
+pub mod replay;
 pub mod request;
 pub mod rig;
 pub mod run_id;

@@ -101,9 +101,12 @@ pub fn forecast(question: &Question) -> Vec<ForecastRow> {
             Some(costs.within_budget("orthogonal", ORTHOGONAL_POINTS, orthogonal_note.clone()))
         }
         Method::Blend => Some(blend.clone()),
-        Method::Measure | Method::Validate | Method::Suite | Method::Compare | Method::Vector => {
-            None
-        }
+        Method::Measure
+        | Method::Validate
+        | Method::Suite
+        | Method::Compare
+        | Method::Vector
+        | Method::Replay => None,
     };
     let others = [
         blend,

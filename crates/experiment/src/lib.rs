@@ -11,6 +11,7 @@ pub mod highest_rate;
 pub mod measure;
 pub mod plan;
 mod publish;
+pub mod replay;
 pub mod sustain;
 pub mod validate;
 pub mod vector;

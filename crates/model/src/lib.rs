@@ -35,6 +35,7 @@ pub mod line;
 pub mod named;
 pub mod point;
 pub mod record;
+pub mod replay;
 pub mod rules;
 pub mod seal;
 pub mod suite;
@@ -70,6 +71,7 @@ pub use point::{
     ClassTotals, Classes, Failed, Failure, Interval, Point, RequestClass, ResponseTime, Role, Spent,
 };
 pub use record::{Record, RecordError};
+pub use replay::{CountedIo, ErrorsCompared, Replay, ReplayedOperation, Spacing, Start};
 pub use rules::{Hints, Limits, Range, Ranges, Rules, RulesError};
 pub use suite::{
     Better, Contrast, IoShare, Purpose, Score, Suite, SuiteLines, SuiteSettings, Trial, TrialFigure,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Contrast, DeviceLayer, Element, End, Forecast, Hints, Host, Interval, Layer, Limits, Point,
-    Ranges, ResponseTime, Rules, Score, SheetFigures, SheetLine, Suite, Sustained, Target, Trial,
-    Warning, Workload, units::show_size,
+    Ranges, Replay, ResponseTime, Rules, Score, SheetFigures, SheetLine, Suite, Sustained, Target,
+    Trial, Warning, Workload, units::show_size,
 };
 
 /// The record format this build writes.
@@ -52,6 +52,8 @@ pub enum Line {
     Score(Score),
     /// How a figure differs between two targets.
     Contrast(Contrast),
+    /// One replay of a trace or model.
+    Replay(Replay),
     /// The run went on after an interruption.
     Resumed(Resumed),
     /// The last line.
@@ -91,6 +93,8 @@ pub enum Method {
     Compare,
     /// The system vector alone: no workload.
     Vector,
+    /// A trace, or load made from an application's model: `ioscape replay`.
+    Replay,
 }
 
 impl Method {

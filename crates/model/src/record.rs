@@ -6,7 +6,7 @@
 use std::io::{BufRead, Read};
 
 use crate::{
-    Border, Element, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region,
+    Border, Element, End, Estimate, Finding, Header, Line, Map, ModelLine, Point, Region, Replay,
     RulesError, SuiteLines, Sustained, Warning,
     line::{FORMAT_VERSION, Resumed},
     seal::{Chain, Follower, Seal},
@@ -100,6 +100,8 @@ pub struct Record {
     pub sustained: Vec<Sustained>,
     /// What classic benchmarks gave; empty in the record of a map.
     pub suite: SuiteLines,
+    /// Replays of a trace or model.
+    pub replays: Vec<Replay>,
     /// The highest revision that any line carries: one that was not closed is not to be reused.
     pub revision_max: u32,
     /// Length of the part that holds whole lines, bytes: where a resumed run goes on.
@@ -179,6 +181,7 @@ impl Record {
             elements: vec![],
             sustained: vec![],
             suite: SuiteLines::default(),
+            replays: vec![],
             revision_max: 0,
             valid_bytes: 0,
             chain: Chain::default(),
@@ -202,6 +205,7 @@ impl Record {
             Line::Trial(x) => self.suite.trials.push(x),
             Line::Score(x) => self.suite.scores.push(x),
             Line::Contrast(x) => self.suite.contrasts.push(x),
+            Line::Replay(x) => self.replays.push(x),
             Line::End(x) => self.end = Some(x),
             Line::Resumed(x) => {
                 // What was said of the run when it stopped is said anew when it ends.

@@ -118,6 +118,8 @@ pub enum Code {
     DepthIgnored,
     /// Lines of the record are missing, out of order or copies of others.
     Altered,
+    /// Calls of a replay ended otherwise than when they were recorded, or had to be added to.
+    ReplayUnlike,
 }
 
 impl Code {

@@ -12,6 +12,7 @@ mod next;
 mod paint;
 mod plot;
 mod predictions;
+mod replay;
 mod suite;
 mod validation;
 mod vector;
@@ -59,6 +60,7 @@ pub fn text(record: &Record, file: &str, width: usize, color: bool) -> String {
     title(&mut page, record, &samples);
     datasheet::datasheet(&mut page, record);
     vector::vector(&mut page, record);
+    replay::replays(&mut page, record);
     picture(&mut page, record, &samples);
     if record.header.is_quick {
         // The data sheet is all there is.

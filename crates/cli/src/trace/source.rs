@@ -11,12 +11,13 @@ use ioscape_model::app::APP_BYTES_MAX;
 use ioscape_trace::{Store, StoreError, character, demand};
 
 use crate::exit::usage;
+use crate::library;
 use crate::text_file;
 
 /// How a Parquet file begins.
 const PARQUET: &[u8] = b"PAR1";
 /// Steps of the bar.
-pub(super) const STEPS: f64 = 1000.0;
+pub(crate) const STEPS: f64 = 1000.0;
 
 /// A file that holds what an application does.
 pub(crate) enum Source {
@@ -29,9 +30,19 @@ pub(crate) enum Source {
 /// Opens a trace or a model, whichever it is.
 pub(crate) fn open(path: &Path) -> anyhow::Result<Source> {
     let cannot = || format!("cannot open {}", path.display());
-    let mut file = File::open(path).map_err(|error| {
-        usage(format!("cannot open {}: {error}; name a trace or a model", path.display()))
-    })?;
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            let known = library_model(path)?;
+            return known.map(|app| Source::Model(Box::new(app))).ok_or_else(|| {
+                usage(format!(
+                    "cannot open {}: {error}; name a trace, a model, or one of {}",
+                    path.display(),
+                    library::names()
+                ))
+            });
+        }
+    };
     let mut start = Vec::new();
     (&mut file).take(PARQUET.len() as u64).read_to_end(&mut start).with_context(cannot)?;
     if start == PARQUET {
@@ -42,8 +53,19 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<Source> {
     Ok(Source::Model(Box::new(model(path)?)))
 }
 
-/// Reads a model.
+/// A model that comes with the program, where it has one of this name.
+fn library_model(name: &Path) -> anyhow::Result<Option<App>> {
+    let Some(text) = library::model(name) else { return Ok(None) };
+    App::parse(text).map(Some).with_context(|| format!("the model {} is broken", name.display()))
+}
+
+/// Reads a model: a file, or one that comes with the program where there is no file of that name.
 pub(crate) fn model(path: &Path) -> anyhow::Result<App> {
+    if !path.exists()
+        && let Some(app) = library_model(path)?
+    {
+        return Ok(app);
+    }
     let wrong = |what: String| usage(format!("{}: {what}", path.display()));
     // One typed by hand may be wider than one that is written here.
     let text = text_file::read(path, 16 * APP_BYTES_MAX as u64).map_err(wrong)?;
@@ -76,7 +98,7 @@ pub(crate) fn describe_trace(path: &Path, store: &Store<File>) -> anyhow::Result
 }
 
 /// Shows how far it is, on a terminal.
-pub(super) fn bar(what: &'static str) -> Option<ProgressBar> {
+pub(crate) fn bar(what: &'static str) -> Option<ProgressBar> {
     let moves = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
     (moves && std::io::stderr().is_terminal()).then(|| {
         let style = ProgressStyle::with_template("{bar:20} {msg} {percent} %");

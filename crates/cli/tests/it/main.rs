@@ -23,6 +23,7 @@ mod notebook;
 mod predict;
 mod predictor;
 mod refused;
+mod replay;
 mod run;
 mod running;
 mod seconds;

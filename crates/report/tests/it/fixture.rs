@@ -30,6 +30,7 @@ pub(crate) fn empty() -> Record {
         elements: vec![],
         sustained: vec![],
         suite: ioscape_model::SuiteLines::default(),
+        replays: vec![],
         revision_max: 0,
         map: None,
         end: None,

@@ -1,0 +1,52 @@
+//! Models of well-known programs, by name: for `predict --app`, `compare --app` and `replay`. Each was
+//! recorded on one machine as `data/apps/recipes.sh` says, so each is of that program doing that.
+
+use std::path::Path;
+
+/// Names and models, as `ioscape trace model` wrote them.
+const MODELS: &[(&str, &str)] = &[
+    ("git-status", include_str!("../data/apps/git-status.json")),
+    ("grep", include_str!("../data/apps/grep.json")),
+    ("sort", include_str!("../data/apps/sort.json")),
+    ("sqlite-delete", include_str!("../data/apps/sqlite-delete.json")),
+    ("sqlite-wal", include_str!("../data/apps/sqlite-wal.json")),
+    ("tar-create", include_str!("../data/apps/tar-create.json")),
+    ("tar-extract", include_str!("../data/apps/tar-extract.json")),
+];
+
+/// The model of this name.
+pub(crate) fn model(name: &Path) -> Option<&'static str> {
+    let name = name.to_str()?;
+    MODELS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// All names, in one line.
+pub(crate) fn names() -> String {
+    MODELS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use ioscape_model::App;
+    use ioscape_model::app::APP_BYTES_MAX;
+    use ioscape_trace::regenerate::{Regenerated, Scale};
+
+    use super::*;
+
+    #[test]
+    fn every_model_answers_and_names_nobody() {
+        assert!(model(Path::new("sqlite-wal")).is_some() && model(Path::new("nonsense")).is_none());
+        for (name, text) in MODELS {
+            assert!(text.len() <= APP_BYTES_MAX, "{name}: {} bytes", text.len());
+            let app = App::parse(text).unwrap();
+            assert!(app.demand.is_some() && app.caches.is_some(), "{name}");
+            assert!(
+                !text.contains("/home") && !text.contains("/tmp") && !text.contains(".db"),
+                "{name}"
+            );
+            let load = Regenerated::new(app, Scale::default(), 1).unwrap();
+            let events = load.events().take(1_000_000).count() as u64;
+            assert!(events > 100, "{name}: {events} events");
+        }
+    }
+}
