@@ -93,11 +93,10 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let is_once = visits().any(|visits| visits < 2);
     let is_repeated = visits().any(|visits| visits > 1);
     let rest_on = match (is_once, is_repeated) {
-        (false, _) => ", from the spread between measurements.",
-        (true, true) => "; lines measured once are taken to repeat as well as the others.",
-        (true, false) => "; no line was measured twice: a spread of 4 % is assumed.",
+        (false, _) => "The ± comes from the spread between measurements.",
+        (true, true) => "Lines measured once are taken to repeat as well as the others.",
+        (true, false) => "No line was measured twice: the ± assumes a spread of 4 %.",
     };
-    let intervals = format!("Intervals: 95 %{rest_on}");
     let depth = best_depth(record).map(|estimate| {
         let work = &estimate.workload;
         format!(
@@ -108,7 +107,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
             figures::percent(work.read_frac)
         )
     });
-    span.into_iter().chain([intervals]).chain(depth).collect()
+    span.into_iter().chain([rest_on.to_owned()]).chain(depth).collect()
 }
 
 /// The estimate of the device layer's graph of depth from which on more in flight bring little.
