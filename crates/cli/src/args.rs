@@ -68,7 +68,7 @@ pub(crate) struct RunArgs {
     /// Only the data sheet, in a minute: IOPS, MB/s and latency of 4 KiB and 1 MiB requests
     #[arg(long, conflicts_with_all = ["access", "precision", "workload", "range", "unique_max"])]
     pub(crate) quick: bool,
-    /// Use only the page cache (buffered) or only O_DIRECT (direct) [default: both]
+    /// Use only the page cache (buffered) or only `O_DIRECT` (direct) [default: both]
     #[arg(long, value_enum)]
     pub(crate) access: Option<AccessArg>,
     /// How much data direct I/O touches [default: what can be written in 15 % of the budget, within half of the free space and of `--max-written`]

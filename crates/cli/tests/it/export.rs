@@ -163,7 +163,7 @@ fn pandas_reads_csv_and_parquet_with_the_documented_types() {
     }
 }
 
-/// Both of Prometheus' own parsers: what the textfile collector of node_exporter reads, and OpenMetrics.
+/// Both of Prometheus' own parsers: what the textfile collector reads, and `OpenMetrics`.
 const PARSE_METRICS: &str = r#"
 import sys
 from prometheus_client import parser
