@@ -82,7 +82,7 @@ fn what_is_no_trace_is_wrong_usage() {
     for (arguments, part) in [
         (&["trace", "show", "x"][..], "no application model"),
         (&["trace", "show", "y"], "no trace of ioscape"),
-        (&["trace", "show", "z"], "name a trace or a model"),
+        (&["trace", "show", "z"], "name a trace, a model, or one of"),
         (&["trace", "export", "x", "--format", "csv"], "no application model"),
     ] {
         let output = work.output(arguments);

@@ -54,7 +54,10 @@ fn a_log_takes_its_syncs_times_what_they_take() {
     let said = work.json(&["predict", "slow.jsonl", "--app", "app.json", "--json"]);
     let mut names = keys(&said);
     names.sort_unstable();
-    assert_eq!(names, ["app", "largest", "seconds", "unclassified_fraction", "warnings"]);
+    assert_eq!(
+        names,
+        ["app", "format_version", "largest", "seconds", "unclassified_fraction", "warnings"]
+    );
     // Two calls for each record, 2 µs of work before each.
     let expected = RECORDS as f64 * (5e-3 + 1e-5 + 2.0 * 2e-6);
     let value = said["seconds"]["value"].as_f64().unwrap();

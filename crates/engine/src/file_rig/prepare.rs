@@ -7,7 +7,7 @@ use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Access, Code, Layout, Severity, State, Warning, Workload};
 
 use super::FileRig;
-use crate::cachestat::{Pieces, drop_cache, is_resident, read_in, resident};
+use crate::cachestat::{CacheStat, Pieces, drop_cache, is_resident, read_in, resident};
 use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::files::{self, BLOCK_BYTES, OpenAccess};
@@ -245,7 +245,10 @@ impl FileRig {
                 self.filled_bytes.clear();
                 let left = drop_cache(&file, 0..*length)
                     .map_err(|error| Error::path("drop the cache of", &path, error))?;
-                if left.is_some_and(|left| left.resident_bytes > length / 100) {
+                // What stays for a while, because others write it back, is judged by what the visit
+                // finds: only a filesystem that keeps everything is refused.
+                let keeps_all = |left: CacheStat| left.resident_bytes > length - length / 10;
+                if work.state == State::Cold && left.is_some_and(keeps_all) {
                     return Err(Error::Refused(format!(
                         "state=cold: {} stays in memory, this filesystem cannot be made cold; \
                          leave the key out",
