@@ -37,7 +37,10 @@ impl BlendPlan {
             if seen.reads_only {
                 family.focal.read_frac = 1.0;
             }
-            self.family(&family).0
+            let mut works = self.family(&family).0;
+            // Several processes need files of their own: reads have them, too, from then on.
+            works.sort_by_key(|work| work.process_num == 1);
+            works
         };
         let graphs: Vec<Vec<Workload>> = self.families.iter().flatten().map(needed).collect();
         let longest = graphs.iter().map(Vec::len).max().unwrap_or(0);
@@ -55,18 +58,16 @@ impl BlendPlan {
         let sizes = self.settings.ranges.size_mean;
         let between = |share: f64| log_between(sizes.min as f64, sizes.max as f64, share);
         let size = |size_mean: u64| Workload { size_mean, ..focal.clone() };
-        let mut first = vec![focal.clone()];
+        let mut first = vec![focal.clone(), size(sizes.min), size(sizes.max)];
         let mut rest = vec![size(whole_blocks(between(0.5))), size(whole_blocks(between(0.75)))];
-        // Early, for several processes need files of their own: reads have them, too, from then on.
-        for (index, process_num) in self.process_nums().into_iter().skip(1).enumerate() {
-            let axis = if index < 2 { &mut first } else { &mut rest };
-            axis.push(Workload { process_num, ..focal.clone() });
-        }
-        first.extend([size(sizes.min), size(sizes.max)]);
         for (index, value) in FRACTIONS.into_iter().enumerate() {
             let axis = if index < 2 { &mut first } else { &mut rest };
             axis.push(Workload { read_frac: value, ..focal.clone() });
             axis.push(Workload { seq_frac: value, ..focal.clone() });
+        }
+        for (index, process_num) in self.process_nums().into_iter().skip(1).enumerate() {
+            let axis = if index < 2 { &mut first } else { &mut rest };
+            axis.push(Workload { process_num, ..focal.clone() });
         }
         if !self.settings.seeks_borders && self.settings.ranges.depth.max > 1 {
             let deep = |depth| Workload { depth, ..focal.clone() };
