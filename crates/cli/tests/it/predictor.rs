@@ -250,6 +250,13 @@ const PROBE: &str = r#"<script>addEventListener("load", async () => {
   });
 });</script>"#;
 
+/// The module is compiled at once: compiled beside the page's thread it may take longer than the
+/// browser, whose virtual time does not wait for that, stays open.
+const AT_ONCE: &str = "<head><script>WebAssembly.instantiate = async (bytes) => {
+  const module = new WebAssembly.Module(bytes);
+  return { module, instance: new WebAssembly.Instance(module) };
+};</script>";
+
 /// What the form in the page says of workloads, in a browser.
 fn in_a_browser(browser: &str, work: &Workdir, asked: &[Workload]) -> Value {
     let typed = |work: &Workload| {
@@ -262,6 +269,8 @@ fn in_a_browser(browser: &str, work: &Workdir, asked: &[Workload]) -> Value {
     let asked: Vec<Value> = asked.iter().map(typed).collect();
     let probe = PROBE.replace("ASKED", &serde_json::to_string(&asked).unwrap());
     let probed = page(work).replace("</body>", &format!("{probe}</body>"));
+    let probed = probed.replacen("<head>", AT_ONCE, 1);
+    assert!(probed.contains(AT_ONCE));
     fs::write(work.path("probed.html"), probed).unwrap();
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--dump-dom"])
