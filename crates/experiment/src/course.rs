@@ -18,6 +18,8 @@ const LAYOUT_SLOWER: f64 = 3.0;
 const VISIT_S: f64 = 2.5;
 /// Of so many visits the longest says how long the next one may take.
 const VISITS_RECENT: usize = 8;
+/// And what a visit takes on average is that of so many.
+const VISITS_AVERAGED: usize = 16;
 
 /// What happens, for whoever shows progress.
 #[derive(Clone, Debug)]
@@ -187,6 +189,15 @@ impl Progress {
         let recent = &self.points[self.points.len().saturating_sub(VISITS_RECENT)..];
         let ours = recent.iter().filter(|point| !stood_still(point));
         ours.map(|point| point.elapsed_s - point.spent_s.layout).reduce(f64::max).unwrap_or(VISIT_S)
+    }
+
+    /// What recent visits took beside measuring and layout, on average, seconds.
+    pub(crate) fn beside_measuring_s(&self) -> f64 {
+        let recent = &self.points[self.points.len().saturating_sub(VISITS_AVERAGED)..];
+        let beside_s =
+            |point: &Point| point.elapsed_s - point.spent_s.layout - point.spent_s.measuring;
+        let ours: Vec<f64> = recent.iter().filter(|p| !stood_still(p)).map(beside_s).collect();
+        if ours.is_empty() { 0.0 } else { ours.iter().sum::<f64>() / ours.len() as f64 }
     }
 }
 

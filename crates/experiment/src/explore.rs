@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use ioscape_engine::Error;
+use ioscape_engine::{Error, Rig};
 use ioscape_model::{
     Code, End, EndReason, Header, LeftOut as NotMeasured, Limits, Line, Part, Point, Role, Rules,
     Warning, Workload,
@@ -30,6 +30,9 @@ const MAP_EVERY_POINTS: usize = 100;
 const MAP_EVERY_POINTS_PRECISE: usize = 25;
 /// A visit ends with a timed fdatasync only where that takes no longer, seconds.
 const FLUSH_MAX_S: f64 = 4.0;
+/// Where time is short, visits of the graphs measure less long than the rules ask for, but so long,
+/// seconds: three values of every parameter in each region come before narrow intervals.
+const HURRIED_S: f64 = 0.6;
 /// A writing visit longer than this, layout and warm-up apart, was stalled, seconds.
 const STALL_S: f64 = 15.0;
 
@@ -187,17 +190,17 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
 /// many visits before there would be none left for it.
 const VISITS_AFTER_VECTOR: f64 = 2.0;
 /// A device whose wear is bounded is spared the vector where less than this may be written, bytes.
-const VECTOR_WRITES_BYTES: u64 = 1 << 30;
+const VECTOR_WRITES_BYTES: u64 = 768 << 20;
 
 /// A run that may write so much, bytes, keeps what the vector needs.
 const VECTOR_KEPT_FROM_BYTES: u64 = 8 << 30;
 
 /// Bytes that no visit may use, because the system vector is still to come: it takes at most half of
-/// what it finds.
+/// what it finds. Visits may overshoot their shares a little: somewhat more is kept.
 fn kept_for_vector_bytes(run: &Run<'_>) -> u64 {
     let most_bytes = run.header.limits.written_max_bytes.unwrap_or(0);
     let is_kept = run.vector.is_some() && most_bytes >= VECTOR_KEPT_FROM_BYTES;
-    if is_kept { 2 * VECTOR_WRITES_BYTES } else { 0 }
+    if is_kept { 5 * VECTOR_WRITES_BYTES / 2 } else { 0 }
 }
 
 fn vector_is_due(
@@ -288,16 +291,50 @@ fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Opt
             return Some(Visit { workload, role: Role::Canary, round: 0 });
         }
     }
-    let most_bytes = run.header.limits.written_max_bytes;
-    let spares_writes = most_bytes.is_some_and(|most| run.rig.may_write_bytes() < most / 2);
+    run.plan.next(&seen_now(run.header, run.rig, progress))
+}
+
+/// What the plan is shown in the course of a run.
+fn seen_now<'a>(header: &Header, rig: &dyn Rig, progress: &'a Progress) -> Seen<'a> {
+    let most_bytes = header.limits.written_max_bytes;
+    let spares_writes = most_bytes.is_some_and(|most| rig.may_write_bytes() < most / 2);
     let reads_only = progress.reads_only;
-    run.plan.next(&Seen { reads_only, spares_writes, ..seen(run.header, &progress.points) })
+    Seen { reads_only, spares_writes, ..seen(header, &progress.points) }
+}
+
+/// How long a visit of the graphs may measure, so that there is time for those to come, seconds.
+fn share_of_graphs_s(run: &Run<'_>, progress: &Progress, elapsed_s: f64) -> f64 {
+    let owed = run.plan.owed(&seen_now(run.header, run.rig, progress)).max(1) as f64;
+    let visit_s = progress.visit_s();
+    let vector_s = vector::budget_s(run.header.budget_s) + VISITS_AFTER_VECTOR * visit_s;
+    let kept_s = if run.vector.is_some() { vector_s } else { visit_s };
+    (run.budget_s - elapsed_s - kept_s) / owed - progress.beside_measuring_s()
+}
+
+/// The rules of a visit that may measure no longer than this, seconds.
+fn hurried(rules: Rules, measure_s: f64) -> Rules {
+    if measure_s >= rules.measure_max_s {
+        return rules;
+    }
+    let measure_max_s = measure_s.max(HURRIED_S).min(rules.measure_max_s);
+    let windows = (measure_max_s / rules.window_s).floor().max(1.0) as u32;
+    Rules {
+        measure_max_s,
+        windows_min: rules.windows_min.min(windows),
+        ramp_s: rules.ramp_s.min(measure_max_s / 2.0),
+        ramp_max_s: rules.ramp_max_s.min(2.0 * measure_max_s),
+        ..rules
+    }
 }
 
 fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, Error> {
     let elapsed_s = progress.elapsed_s(run.rig);
     let left_s = run.budget_s - elapsed_s;
-    let rules = if visit.role == Role::Canary { canary_rules() } else { run.header.rules };
+    let rules = match visit.role {
+        Role::Canary => canary_rules(),
+        Role::Family => hurried(run.header.rules, share_of_graphs_s(run, progress, elapsed_s)),
+        _ => run.header.rules,
+    };
     let rules = Rules {
         measure_max_s: rules.measure_max_s.min(left_s.max(1.0)),
         sync_at_end: rules.sync_at_end && flush_s(run.header, &visit.workload) <= FLUSH_MAX_S,

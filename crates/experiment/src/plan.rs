@@ -138,6 +138,13 @@ pub trait Plan {
     /// The next visit; `None` when there is nothing left that is worth its time.
     fn next(&mut self, seen: &Seen<'_>) -> Option<Visit>;
 
+    /// How many visits the graphs of the regions still need; 0 where none are drawn, or where the
+    /// regions are not known yet.
+    fn owed(&self, seen: &Seen<'_>) -> usize {
+        let _ = seen;
+        0
+    }
+
     /// The landscape that the points show.
     fn landscape(&self, points: &[Point]) -> Landscape;
 }

@@ -121,7 +121,7 @@ fn all(crowd: &Crowd) -> (Enough, &[CString]) {
 
 fn look(at: &mut Workplace, crowd: &Crowd) -> Result<()> {
     let (enough, names) = all(crowd);
-    at.time((StatMissed, Shape::NONE), enough, |call| {
+    at.time_waits((StatMissed, Shape::NONE), enough, |call| {
         let name = names[call as usize].as_c_str();
         rustix::fs::statat(&crowd.directory, name, AtFlags::empty()).map(drop)
     })?;
@@ -132,7 +132,7 @@ fn open(at: &mut Workplace, crowd: &Crowd) -> Result<()> {
     let (enough, names) = all(crowd);
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let mut open = Vec::with_capacity(names.len());
-    at.time((OpenMissed, Shape::NONE), enough, |call| {
+    at.time_waits((OpenMissed, Shape::NONE), enough, |call| {
         let name = names[call as usize].as_c_str();
         rustix::fs::openat(&crowd.directory, name, flags, Mode::empty()).map(|file| open.push(file))
     })?;
@@ -142,7 +142,7 @@ fn open(at: &mut Workplace, crowd: &Crowd) -> Result<()> {
 /// The files are made anew afterwards.
 fn remove(at: &mut Workplace, crowd: &Crowd) -> Result<()> {
     let (enough, names) = all(crowd);
-    let gone = at.time((UnlinkMissed, Shape::NONE), enough, |call| {
+    let gone = at.time_waits((UnlinkMissed, Shape::NONE), enough, |call| {
         rustix::fs::unlinkat(&crowd.directory, names[call as usize].as_c_str(), AtFlags::empty())
     })?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;

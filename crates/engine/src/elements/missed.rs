@@ -100,13 +100,13 @@ impl Made {
             if call < few { read_at(file, buffer.get_mut(PAGE), place(call)) } else { Ok(()) }
         })?;
         let first = ramped.min(few);
-        at.time((ReadRandomMiss, Shape::bytes(PAGE)), at.costly(few), |call| {
+        at.time_waits((ReadRandomMiss, Shape::bytes(PAGE)), at.costly(few), |call| {
             read_at(file, buffer.get_mut(PAGE), place(first + call))
         })?;
         for (bytes, from) in [(16 * PAGE, half), (MIB, half + half / 2)] {
             let pieces = at.shuffled(half / 2 / bytes as u64);
             let enough = Enough { seconds: 0.5 * at.pace().costly_s, calls: pieces.len() as u64 };
-            at.time((ReadRandomMiss, Shape::bytes(bytes)), enough, |call| {
+            at.time_waits((ReadRandomMiss, Shape::bytes(bytes)), enough, |call| {
                 read_at(file, buffer.get_mut(bytes), from + pieces[call as usize] * bytes as u64)
             })?;
         }
@@ -119,7 +119,7 @@ impl Made {
         self.advise(Advice::Normal);
         let (file, buffer) = (&self.file, &mut self.buffer);
         let pieces = self.length / PIECE as u64;
-        at.time((ReadSequentialMiss, Shape::bytes(PIECE)), at.costly(pieces), |call| {
+        at.time_waits((ReadSequentialMiss, Shape::bytes(PIECE)), at.costly(pieces), |call| {
             read_at(file, buffer.get_mut(PIECE), call * PIECE as u64)
         })?;
         Ok(())
@@ -131,7 +131,7 @@ impl Made {
             .map_err(|error| at.error("map", error))?;
         mapping.expect_random();
         let pages = at.shuffled(self.length / PAGE as u64);
-        at.time((FaultMissed, Shape::NONE), at.costly(pages.len() as u64), |call| {
+        at.time_waits((FaultMissed, Shape::NONE), at.costly(pages.len() as u64), |call| {
             mapping.touch(pages[call as usize] as usize * PAGE);
             Ok(())
         })?;
@@ -145,7 +145,7 @@ impl Made {
         let (file, buffer) = (&self.file, &self.buffer);
         let pages = at.shuffled(self.length / PAGE as u64);
         let enough = at.costly(500.min(pages.len() as u64));
-        let written = at.time((WritePartialMiss, Shape::bytes(PARTIAL)), enough, |call| {
+        let written = at.time_waits((WritePartialMiss, Shape::bytes(PARTIAL)), enough, |call| {
             write_at(file, buffer.get(PARTIAL), pages[call as usize] * PAGE as u64 + 24)
         })?;
         at.note_written(written * PAGE as u64)?;
@@ -201,7 +201,7 @@ impl Probe for Direct {
         if !at.directory().is_memory() {
             at.ramp(|call| write_at(durable.as_fd(), buffer.get(PAGE), place(call)))?;
         }
-        let written = at.time((WriteDsync, Shape::bytes(PAGE)), at.costly(1000), |call| {
+        let written = at.time_waits((WriteDsync, Shape::bytes(PAGE)), at.costly(1000), |call| {
             write_at(durable.as_fd(), buffer.get(PAGE), place(call))
         })?;
         at.note_written(2 * written * PAGE as u64)?;
@@ -210,10 +210,10 @@ impl Probe for Direct {
             let pieces = at.shuffled(*length / bytes as u64);
             let place = |call: u64| pages_at(&pieces, call) * bytes as u64;
             let enough = Enough { seconds: share * at.pace().costly_s, calls: most };
-            at.time((DirectRead, Shape::bytes(bytes)), enough, |call| {
+            at.time_waits((DirectRead, Shape::bytes(bytes)), enough, |call| {
                 read_at(direct.as_fd(), buffer.get_mut(bytes), place(call))
             })?;
-            let written = at.time((DirectWrite, Shape::bytes(bytes)), enough, |call| {
+            let written = at.time_waits((DirectWrite, Shape::bytes(bytes)), enough, |call| {
                 write_at(direct.as_fd(), buffer.get(bytes), place(call))
             })?;
             at.note_written(written * bytes as u64)?;

@@ -68,14 +68,14 @@ impl Probe for Syncs {
         }
         sync_directory(at)?;
         fdatasync(file).map_err(|error| at.error("write back", error))?;
-        at.time((SyncClean, Shape::NONE), enough(at), |_| fdatasync(file))?;
+        at.time_waits((SyncClean, Shape::NONE), enough(at), |_| fdatasync(file))?;
         Ok(())
     }
 }
 
 /// A share of the time for costly operations: there are many kinds of syncs.
 fn enough(at: &Workplace) -> Enough {
-    Enough { seconds: at.pace().costly_s, calls: 400 }
+    Enough { seconds: at.pace().costly_s, calls: 4000 }
 }
 
 /// Overwrites pages side by side, or far apart from each other; `places` are in units of 128 pages.
@@ -105,7 +105,7 @@ fn grow(at: &mut Workplace, buffer: &Buffer, count: usize) -> Result<()> {
     let file = open_at(&root, GROWING, OFlags::EXCL).map_err(|error| at.error("create", error))?;
     write_at(&file, buffer.get(PAGE), 0).map_err(|error| at.error("write", error))?;
     fsync(&file).map_err(|error| at.error("write back", error))?;
-    let calls = (at.room_bytes(GROWN_BYTES_MAX) / bytes as u64).clamp(1, 400);
+    let calls = (at.room_bytes(GROWN_BYTES_MAX) / bytes as u64).clamp(1, 4000);
     let grown = at.time_each(
         (SyncGrown, Shape::pages(count, 1)),
         Enough { calls, ..enough(at) },

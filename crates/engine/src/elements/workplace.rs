@@ -301,6 +301,19 @@ impl Workplace {
         Ok(calls)
     }
 
+    /// The same for one that waits for storage, where a limit of requests may bring bursts.
+    ///
+    /// # Errors
+    /// What the kernel said, unless it is that there is no such thing here.
+    pub(super) fn time_waits(
+        &mut self,
+        of: (ElementName, Shape),
+        enough: Enough,
+        mut operation: impl FnMut(u64) -> rustix::io::Result<()>,
+    ) -> Result<u64> {
+        self.time_each(of, enough, Ok, |call| operation(*call))
+    }
+
     /// Does an operation over and over and times only it, not what is done before and after; answers
     /// how often.
     ///
@@ -318,11 +331,10 @@ impl Workplace {
             return Ok(0);
         }
         let began_s = self.now_s();
-        // What a limit of requests still owes to the shape before is paid by the first calls.
-        let mut settled_s = 0.0;
-        let (mut calls, mut counted, mut timed_s) = (0, 0, 0.0);
+        let mut cycles = Cycles::begun(began_s);
+        let mut calls = 0;
         while calls < enough.calls
-            && (counted == 0 || self.now_s() - began_s < settled_s + enough.seconds)
+            && (calls == 0 || !cycles.are_enough(self.now_s(), enough, self.pace()))
         {
             let mut prepared = match before(calls) {
                 Ok(prepared) => prepared,
@@ -335,15 +347,9 @@ impl Workplace {
                 return self.failed(name, error).map(|()| calls);
             }
             calls += 1;
-            if calls == 1 && time_s > SLOW_S {
-                settled_s = self.pace().ramp_s;
-            }
-            if self.now_s() - began_s >= settled_s || calls == enough.calls {
-                counted += 1;
-                timed_s += time_s;
-            }
+            cycles.add(time_s, self.now_s());
         }
-        self.push(name, shape, (counted, timed_s));
+        self.push(name, shape, cycles.timed());
         Ok(calls)
     }
 
@@ -385,6 +391,50 @@ impl Workplace {
 
     pub(super) fn error(&self, operation: &'static str, error: Errno) -> Error {
         Error::path(operation, self.path(), error)
+    }
+}
+
+/// Calls and what they took. A limit of requests lets a burst of quick calls through and then has one
+/// wait, over and over (the kernel's throttle does so every 100 ms): what counts is whole cycles, each
+/// from the end of one slow call to the end of another.
+#[derive(Clone, Copy, Debug)]
+struct Cycles {
+    since_s: f64,
+    has_slow: bool,
+    all: (u64, f64),
+    whole: (u64, f64),
+    open: (u64, f64),
+}
+
+impl Cycles {
+    fn begun(now_s: f64) -> Self {
+        let none = (0, 0.0);
+        Self { since_s: now_s, has_slow: false, all: none, whole: none, open: none }
+    }
+
+    fn add(&mut self, time_s: f64, now_s: f64) {
+        for (calls, timed_s) in [&mut self.all, &mut self.open] {
+            *calls += 1;
+            *timed_s += time_s;
+        }
+        if time_s > SLOW_S {
+            if self.has_slow {
+                self.whole = (self.whole.0 + self.open.0, self.whole.1 + self.open.1);
+            } else {
+                (self.has_slow, self.since_s) = (true, now_s);
+            }
+            self.open = (0, 0.0);
+        }
+    }
+
+    /// Whether it has been long enough, and a cycle ends here or is not going to.
+    fn are_enough(&self, now_s: f64, enough: Enough, pace: Pace) -> bool {
+        let cycle_s = if self.has_slow && self.open.0 > 0 { 2.0 * pace.ramp_s } else { 0.0 };
+        now_s - self.since_s >= enough.seconds + cycle_s
+    }
+
+    fn timed(&self) -> (u64, f64) {
+        if self.whole.0 > 0 { self.whole } else { self.all }
     }
 }
 
@@ -479,4 +529,48 @@ pub(super) fn read_at(file: impl AsFd, bytes: &mut [u8], offset: u64) -> rustix:
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is timed of calls that take these seconds one after another.
+    fn timed(calls_s: impl Iterator<Item = f64>) -> (u64, f64) {
+        let enough = Enough { seconds: 0.12, calls: 4000 };
+        let mut now_s = 0.0;
+        let mut cycles = Cycles::begun(now_s);
+        for time_s in calls_s {
+            now_s += time_s;
+            cycles.add(time_s, now_s);
+            if cycles.are_enough(now_s, enough, Pace::within(60.0)) {
+                break;
+            }
+        }
+        cycles.timed()
+    }
+
+    #[test]
+    fn bursts_of_a_limit_count_with_the_wait_that_follows_wherever_they_begin() {
+        let call = |number: usize| if number.is_multiple_of(40) { 0.0961 } else { 0.0001 };
+        for first in 1..80 {
+            let (calls, time_s) = timed((first..).map(call));
+            let mean_s = time_s / calls as f64;
+            assert!((mean_s / 0.0025 - 1.0).abs() < 0.001, "from {first}: {mean_s}");
+        }
+    }
+
+    #[test]
+    fn calls_that_are_all_quick_or_all_slow_count_as_they_are() {
+        for each_s in [1e-5, 5e-4, 5e-3, 0.2] {
+            let (calls, time_s) = timed(std::iter::repeat(each_s));
+            assert!((time_s / calls as f64 / each_s - 1.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn one_slow_call_among_many_is_one_of_them() {
+        let (calls, time_s) = timed((0..).map(|number| if number == 700 { 0.002 } else { 1e-4 }));
+        assert!(calls > 1000 && (time_s - 0.002 - (calls - 1) as f64 * 1e-4).abs() < 1e-9);
+    }
 }

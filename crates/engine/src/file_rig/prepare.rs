@@ -130,7 +130,10 @@ impl FileRig {
             let why = format!("laying them out anew would take {}", show_seconds(expected_s));
             return Ok(Some(left_broken(bytes, &why)));
         }
-        self.check_ceiling(bytes)?;
+        if self.check_ceiling(bytes).is_err() {
+            let why = "there is too little left of --max-written to lay them out anew";
+            return Ok(Some(left_broken(bytes, why)));
+        }
         let began_s = self.clock.now_s();
         for (number, length) in broken {
             let written = self.files.lay_out_again(number, length);

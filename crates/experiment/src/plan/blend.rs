@@ -46,13 +46,11 @@ const ALL_HIT: f64 = 0.97;
 /// Corners of the map lie so far along the last region, its data as a logarithm.
 const CORNER_SHARE: f64 = 0.8;
 
-/// With less time, seconds, the graphs come first and little between them: a data sheet and a system
+/// With less time, seconds, the graphs come first and nothing between them: a data sheet and a system
 /// vector have a third of it.
 pub(super) const SHORT_BUDGET_S: f64 = 240.0;
 /// Steps on the graphs before each point between them: a run that ends early predicts, too.
 const STEPS: usize = 2;
-/// … where time is short.
-const STEPS_SHORT: usize = 4;
 
 /// What the plan knows beforehand.
 #[derive(Clone, Debug, PartialEq)]
@@ -372,17 +370,16 @@ impl BlendPlan {
         let share = extras::Share::of(&self.settings.ranges);
         let first_extras = others / share.others_each;
         if round == 0 {
-            let steps = if self.settings.is_short { STEPS_SHORT } else { STEPS };
             let corners = self.corners().into_iter().map(visit(Role::Calibration));
             for (place, corner) in corners.enumerate() {
                 filling.insert((2 * place).min(filling.len()), corner);
             }
             first.shuffle(&mut rng);
-            rest.append(&mut filling.split_off(first.len().div_ceil(steps).min(filling.len())));
+            rest.append(&mut filling.split_off(first.len().div_ceil(STEPS).min(filling.len())));
             rest.shuffle(&mut rng);
             let mut ordered = Vec::new();
             let mut filling = filling.into_iter();
-            for pair in first.chunks(steps) {
+            for pair in first.chunks(STEPS) {
                 ordered.extend(pair.iter().cloned().chain(filling.next()));
             }
             ordered.extend(self.settings.asked.iter().cloned().map(visit(Role::Named)));
@@ -471,7 +468,7 @@ impl Plan for BlendPlan {
             }
             self.families = Some(self.decide(seen.points));
         }
-        if let Some(visit) = self.next_spared(seen) {
+        if let Some(visit) = self.next_on_graphs(seen) {
             return Some(visit);
         }
         let mut barren_rounds = 0;
@@ -493,6 +490,10 @@ impl Plan for BlendPlan {
             }
         }
         None
+    }
+
+    fn owed(&self, seen: &Seen<'_>) -> usize {
+        self.open_graphs(seen).len()
     }
 
     fn landscape(&self, points: &[Point]) -> Landscape {

@@ -174,6 +174,18 @@ impl Plan for LayeredPlan {
         self.main.next(&main).or_else(|| of_device(&mut self.device))
     }
 
+    fn owed(&self, seen: &Seen<'_>) -> usize {
+        if self.is_quick {
+            return 0;
+        }
+        let parted = self.parted(seen.points);
+        let main = self.main.owed(&Seen { points: &parted.main, ..*seen });
+        // In a short run the device layer gets what the other leaves.
+        let counts_device = main == 0 || seen.budget_s >= DEVICE_BEGINS_BUDGET_S;
+        let device = self.device.as_ref().filter(|_| counts_device);
+        main + device.map_or(0, |plan| plan.owed(&Seen { points: &parted.device, ..*seen }))
+    }
+
     fn landscape(&self, points: &[Point]) -> Landscape {
         if self.is_quick {
             return Landscape::default();

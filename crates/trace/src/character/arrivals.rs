@@ -21,6 +21,9 @@ const SLOPE_ERROR_MAX: f64 = 0.2;
 const BUSY_MIN: f64 = 0.5;
 /// Fewer requests than this say nothing.
 const COUNT_MIN: f64 = 8.0;
+/// Streams with less than this share of the requests of the busiest do something beside: they read
+/// settings, wait for others, and with that say nothing of how requests arrive.
+const BESIDE_SHARE: f64 = 0.1;
 
 /// Sums over one stream.
 #[derive(Clone, Debug, Default)]
@@ -97,15 +100,21 @@ impl Arrivals {
         }
     }
 
+    /// The streams that count.
+    fn main_streams(&self) -> impl Iterator<Item = &Sums> {
+        let most = self.streams.values().map(|stream| stream.all[0]).fold(0.0, f64::max);
+        self.streams.values().filter(move |stream| stream.all[0] >= BESIDE_SHARE * most)
+    }
+
     fn pooled(&self) -> [f64; 5] {
         let add = |sum: [f64; 5], stream: &Sums| std::array::from_fn(|i| sum[i] + stream.all[i]);
-        self.streams.values().fold([0.0; 5], add)
+        self.main_streams().fold([0.0; 5], add)
     }
 
     /// Slope and its standard error, centred per stream.
     fn slope(&self) -> Option<(f64, f64)> {
         let (mut xx, mut xy, mut yy, mut freedom) = (0.0, 0.0, 0.0, -1.0);
-        for Sums { short: [n, x, y, sxx, sxy, syy], .. } in self.streams.values() {
+        for Sums { short: [n, x, y, sxx, sxy, syy], .. } in self.main_streams() {
             if *n >= COUNT_MIN {
                 xx += sxx - x * x / n;
                 xy += sxy - x * y / n;
@@ -124,7 +133,7 @@ impl Arrivals {
     /// Variance of the times from start to start within streams, and its covariance with the next.
     fn spread(&self) -> (f64, f64, f64) {
         let (mut variance, mut covariance, mut count) = (0.0, 0.0, 0.0);
-        for Sums { all: [n, y, yy, products, _], .. } in self.streams.values() {
+        for Sums { all: [n, y, yy, products, _], .. } in self.main_streams() {
             if *n >= COUNT_MIN {
                 variance += yy - y * y / n;
                 covariance += products - y * y / n * (n - 1.0) / n;

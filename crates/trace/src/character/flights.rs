@@ -4,15 +4,19 @@
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flights {
     counts: Vec<u64>,
+    /// The same of those after which one ended before the next was submitted.
+    peaks: Vec<u64>,
+    latest: usize,
 }
 
 impl Flights {
     /// One was submitted.
     pub(super) fn add(&mut self, in_flight: usize) {
-        if self.counts.len() <= in_flight {
-            self.counts.resize(in_flight + 1, 0);
+        add_one(&mut self.counts, in_flight);
+        if in_flight <= self.latest {
+            add_one(&mut self.peaks, self.latest);
         }
-        self.counts[in_flight] += 1;
+        self.latest = in_flight;
     }
 
     /// The depth that is kept: 19 of 20 requests see no more. 1 where all are waited for.
@@ -26,28 +30,43 @@ impl Flights {
         found.unwrap_or(1).max(1) as u32
     }
 
-    /// Whether a request mostly takes the place of one that has ended; `None` where depth is 1.
+    /// Whether requests in flight are kept at their number: where several end together, they are
+    /// replaced together, so it is the peaks that tell. `None` where depth is 1.
     pub(super) fn are_full(&self) -> Option<bool> {
         let depth = self.depth() as usize;
-        let total: u64 = self.counts.iter().sum();
-        let full: u64 = self.counts.iter().skip(depth - depth.div_ceil(8)).sum();
+        let total: u64 = self.peaks.iter().sum();
+        let full: u64 = self.peaks.iter().skip(depth - depth.div_ceil(8)).sum();
         (depth > 1).then(|| full * 2 > total)
     }
+}
+
+fn add_one(counts: &mut Vec<u64>, index: usize) {
+    if counts.len() <= index {
+        counts.resize(index + 1, 0);
+    }
+    counts[index] += 1;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn flights(series: impl Iterator<Item = usize>) -> Flights {
+        let mut flights = Flights::default();
+        series.for_each(|in_flight| flights.add(in_flight));
+        flights
+    }
+
     #[test]
     fn a_full_queue_is_told_from_a_varying_one() {
-        let (mut full, mut varying) = (Flights::default(), Flights::default());
-        for at in 0..1000 {
-            full.add(if at < 16 { at + 1 } else { 16 });
-            varying.add(1 + at % 16);
-        }
+        let full = flights((0..1000).map(|at| if at < 16 { at + 1 } else { 16 }));
+        // All end together, and all are submitted anew.
+        let in_batches = flights((0..1000).map(|at| 1 + at % 16));
+        // Peaks anywhere from 1 to 16.
+        let varying = flights((0..1000_usize).flat_map(|at| 1..=1 + at * 7 % 16));
         assert_eq!((full.depth(), full.are_full()), (16, Some(true)));
-        assert_eq!((varying.depth(), varying.are_full()), (16, Some(false)));
+        assert_eq!((in_batches.depth(), in_batches.are_full()), (16, Some(true)));
+        assert_eq!(varying.are_full(), Some(false));
         assert_eq!((Flights::default().depth(), Flights::default().are_full()), (1, None));
     }
 }

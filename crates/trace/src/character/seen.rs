@@ -125,6 +125,7 @@ pub(super) struct Gap {
 /// From the start of a stream's request to the start of its next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
+    /// Spent in the request, and in calls to storage that follow it: a sync, most of all.
     pub(super) duration_ns: u64,
     pub(super) gap_ns: u64,
 }
@@ -160,6 +161,7 @@ struct Stream {
     last_end_ns: Option<u64>,
     last_class: Option<Class>,
     last_was_storage: bool,
+    /// When it began, and time in calls to storage since.
     last_request: Option<(u64, u64)>,
     last_directory: u32,
     mean_call_ns: f64,
@@ -450,6 +452,12 @@ impl Stream {
         }
         let is_waited_for = !event.flags.has(Flags::ASYNC);
         let in_call_ns = if is_waited_for { duration_ns } else { 0 };
+        if let Some((start_ns, until_next_ns)) = &mut self.last_request
+            && is_storage
+            && *start_ns != event.start_ns
+        {
+            *until_next_ns += in_call_ns;
+        }
         let end = event.start_ns.saturating_add(in_call_ns);
         self.last_end_ns = Some(self.last_end_ns.map_or(end, |before| before.max(end)));
         self.last_class = Some(class);

@@ -25,6 +25,8 @@ const TOP_SIZES: usize = 16;
 const TOP_STREAMS: usize = 8;
 /// Classes of files that a model names.
 const TOP_CLASSES: usize = 17;
+/// The loader's look into a program is shorter than a page, bytes.
+const HEADER_BYTES_MAX: u64 = PAGE_BYTES;
 /// The class of files whose extension says nothing.
 const NO_CLASS: &str = "other";
 
@@ -57,6 +59,12 @@ impl Counted {
         let mean_bytes = ratio(self.bytes as f64, self.count as f64);
         SizeLaw { mean_bytes, top, histogram: self.histogram.buckets() }
     }
+}
+
+/// Whether the loader reads a program's header: a start of a program is dozens of these, and none is
+/// what the application does with its data.
+fn is_look_into_program(seen: &Seen<'_>, request: &Request) -> bool {
+    seen.is_program && request.direction == Direction::Read && request.bytes < HEADER_BYTES_MAX
 }
 
 /// Syncs of one kind.
@@ -92,6 +100,8 @@ pub(super) struct Tally {
     mapped_pages: PageSet,
     program_pages: PageSet,
     pages: PageSet,
+    /// Read of programs' headers, which are no requests.
+    loaded_bytes: u64,
     follows: u64,
     follows_in_direction: u64,
     forward: u64,
@@ -150,8 +160,13 @@ impl Tally {
     fn add_request(&mut self, seen: &Seen<'_>, request: &Request) {
         let event = seen.event;
         let Request { file, offset, bytes, .. } = *request;
-        let stream = self.streams.entry(event.stream).or_default();
         let by_file = self.files.entry(file).or_default();
+        if is_look_into_program(seen, request) {
+            self.loaded_bytes += bytes;
+            by_file.0 += bytes;
+            return;
+        }
+        let stream = self.streams.entry(event.stream).or_default();
         stream.share.requests += 1;
         self.pages.insert_bytes(file, offset, bytes);
         match request.direction {
@@ -308,7 +323,7 @@ impl Tally {
                 process_num: (concurrency.active.round() as u32).max(1),
             },
             workload: String::new(),
-            bytes_read: self.reads.bytes,
+            bytes_read: self.reads.bytes + self.loaded_bytes,
             bytes_written: self.writes.bytes,
             calls: self.calls,
             requests,

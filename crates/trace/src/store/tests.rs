@@ -146,6 +146,23 @@ fn a_trace_cut_anywhere_opens_with_what_was_whole() {
 }
 
 #[test]
+fn a_slow_recording_that_is_killed_early_keeps_half_or_all_but_three_seconds() {
+    for seconds in [4, 10, 30, 100, 300] {
+        let (file, path) = tempfile::NamedTempFile::new().unwrap().into_parts();
+        let mut writer = StoreWriter::new(file, Names::Hashed, &info()).unwrap();
+        let count = seconds * 10;
+        for number in 0..count {
+            let event = Event { start_ns: number * 100_000_000, ..event(number) };
+            writer.event(&event).unwrap();
+        }
+        // As a recorder that is killed leaves it.
+        let store = Store::open(Bytes::from(std::fs::read(&path).unwrap())).unwrap();
+        let kept = store.events_count();
+        assert!(store.is_cut() && kept + (count / 2).max(30) >= count, "{kept} of {count}");
+    }
+}
+
+#[test]
 fn what_is_no_trace_is_refused() {
     for bytes in [&b""[..], b"PAR1", b"PAR1PAR1", b"{\"version\": 1}", &[0; 100]] {
         let refused = Store::open(Bytes::from_static(bytes)).err().unwrap();

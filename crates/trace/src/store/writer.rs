@@ -27,6 +27,8 @@ const GROUP_NS: u64 = 10_000_000_000;
 const GROUP_EVENTS_MIN: usize = 4096;
 /// They wait so long.
 const SLOW_GROUP_NS: u64 = 120_000_000_000;
+/// In its first minutes a trace loses no more than half of what was recorded, and this.
+const FIRST_GROUP_NS: u64 = 2_000_000_000;
 /// An event that began earlier may come so much later.
 const DISORDER_NS: u64 = 1_000_000_000;
 
@@ -39,6 +41,8 @@ pub struct StoreWriter<W: Write + Send> {
     words: Vec<ByteArray>,
     events: Vec<Event>,
     newest_ns: u64,
+    /// When the first event of all began.
+    began_ns: Option<u64>,
     entries: Vec<Entry>,
     chain: Chain,
 }
@@ -72,6 +76,7 @@ impl<W: Write + Send> StoreWriter<W> {
             words: columns::op_words(),
             events: Vec::new(),
             newest_ns: 0,
+            began_ns: None,
             entries: Vec::new(),
         })
     }
@@ -121,7 +126,9 @@ impl<W: Write + Send> StoreWriter<W> {
         let held = self.events.len();
         let Some(first) = self.events.first() else { return Ok(()) };
         let age_ns = self.newest_ns.saturating_sub(first.start_ns);
-        let is_old = age_ns > SLOW_GROUP_NS || (age_ns > GROUP_NS && held >= GROUP_EVENTS_MIN);
+        let recorded_ns = first.start_ns.saturating_sub(self.began_ns.unwrap_or(0));
+        let is_old = age_ns > recorded_ns.clamp(FIRST_GROUP_NS, SLOW_GROUP_NS)
+            || (age_ns > GROUP_NS && held >= GROUP_EVENTS_MIN);
         if held < 2 * GROUP_EVENTS && !is_old {
             return Ok(());
         }
@@ -222,6 +229,7 @@ impl Chain {
 impl<W: Write + Send> Sink for StoreWriter<W> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         self.newest_ns = self.newest_ns.max(event.start_ns);
+        self.began_ns.get_or_insert(event.start_ns);
         self.events.push(*event);
         Ok(self.write_due()?)
     }

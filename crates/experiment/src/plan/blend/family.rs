@@ -26,12 +26,9 @@ impl BlendPlan {
         families.iter().flat_map(|family| self.family(family).0).all(is_made)
     }
 
-    /// The next visit where writes are running out: what the graphs need goes before points between
-    /// them. Once nothing more may be written, the graphs are those of reads.
-    pub(super) fn next_spared(&self, seen: &Seen<'_>) -> Option<Visit> {
-        if !seen.spares_writes && !seen.reads_only {
-            return None;
-        }
+    /// What the graphs still need, one value in each region by turns: what runs out last is missing
+    /// everywhere, not in one. Once nothing more may be written, the graphs are those of reads.
+    pub(super) fn open_graphs(&self, seen: &Seen<'_>) -> Vec<Visit> {
         let needed = |family: &Family| {
             let mut family = family.clone();
             if seen.reads_only {
@@ -44,12 +41,18 @@ impl BlendPlan {
         };
         let graphs: Vec<Vec<Workload>> = self.families.iter().flatten().map(needed).collect();
         let longest = graphs.iter().map(Vec::len).max().unwrap_or(0);
-        // One value in each region by turns: what runs out last is missing everywhere, not in one.
         let by_turns =
             (0..longest).flat_map(|index| graphs.iter().filter_map(move |g| g.get(index)));
         let is_open =
             |visit: &Visit| seen.may_visit(&visit.workload) && !visit.is_made(seen.points);
-        by_turns.cloned().map(first_visit).find(is_open)
+        by_turns.cloned().map(first_visit).filter(is_open).collect()
+    }
+
+    /// The next visit where time is short or writes are running out: what the graphs need goes
+    /// before points between them.
+    pub(super) fn next_on_graphs(&self, seen: &Seen<'_>) -> Option<Visit> {
+        let is_spared = self.settings.is_short || seen.spares_writes || seen.reads_only;
+        if is_spared { self.open_graphs(seen).into_iter().next() } else { None }
     }
 
     /// The graphs of a family: what is needed for three values of every parameter, and the rest.
