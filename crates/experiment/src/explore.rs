@@ -14,7 +14,7 @@ pub use crate::course::{Earlier, Event, Journal, JournalError, MeasureVector, Ou
 use crate::course::{Progress, stood_still};
 use crate::measure::{Subject, measure_sparing};
 use crate::plan::left_out::left_out;
-use crate::plan::{Seen, Visit};
+use crate::plan::{Seen, Visit, is_short};
 use crate::publish;
 use crate::sustain::{Question, SPAN_BYTES, sustain};
 use crate::vector;
@@ -33,6 +33,8 @@ const FLUSH_MAX_S: f64 = 4.0;
 /// Where time is short, visits of the graphs measure less long than the rules ask for, but so long,
 /// seconds: three values of every parameter in each region come before narrow intervals.
 const HURRIED_S: f64 = 0.6;
+/// And those of the search for borders no longer than this, seconds: steps at borders are large.
+const SEARCH_HURRIED_S: f64 = 1.8;
 /// A writing visit longer than this, layout and warm-up apart, was stalled, seconds.
 const STALL_S: f64 = 15.0;
 
@@ -332,6 +334,9 @@ fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, 
     let left_s = run.budget_s - elapsed_s;
     let rules = match visit.role {
         Role::Canary => canary_rules(),
+        Role::ReadBorder | Role::WriteBorder if is_short(run.header) => {
+            hurried(run.header.rules, SEARCH_HURRIED_S)
+        }
         Role::Family => hurried(run.header.rules, share_of_graphs_s(run, progress, elapsed_s)),
         _ => run.header.rules,
     };

@@ -24,6 +24,7 @@ pub mod paper;
 mod predicted;
 pub(crate) mod refine;
 
+pub(crate) use blend::is_short;
 pub use blend::{BlendPlan, Settings as BlendSettings};
 pub use global75::Global75Plan;
 pub use layered::LayeredPlan;

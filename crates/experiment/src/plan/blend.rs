@@ -112,7 +112,7 @@ impl Settings {
 }
 
 /// A map with a data sheet has a third less time for the rest.
-fn is_short(header: &Header) -> bool {
+pub(crate) fn is_short(header: &Header) -> bool {
     header.budget_s < SHORT_BUDGET_S && !header.datasheet.is_empty()
 }
 
