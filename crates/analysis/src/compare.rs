@@ -1,4 +1,4 @@
-//! Two systems held against each other, each known by its record: by how much is one faster, and
+//! Two systems compared, each known by its record: by how much is one faster, and
 //! could that be chance?
 //!
 //! Three kinds of evidence go into it: what the models of either record predict, the workloads that

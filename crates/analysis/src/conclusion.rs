@@ -17,6 +17,8 @@ use crate::finding::family::{Spot, read_curve, write_curve};
 
 /// From this share of hits on, memory answered the reads.
 const HIT: f64 = 0.95;
+/// A size that is known no better than to this half-width is said by its ends.
+const ROUGH: f64 = 0.3;
 
 /// The conclusion; none for a record that holds no map, or nothing of one yet.
 pub fn conclude(record: &Record) -> Option<Conclusion> {
@@ -189,20 +191,21 @@ fn fast(seen: &Seen<'_>, border: Option<&Border>, ends: Option<&Ends<'_>>) -> St
         ),
         (Some(border), None) => format!("fast up to {}", capacity(border)),
         (None, Some(ends)) => {
-            format!("no limit up to {}: {}", show_size(ends.far.value), pace(&ends.far))
+            let most = show_size(ends.far.value);
+            format!("no limit found: {most}, the most that was tried, at {}", pace(&ends.far))
         }
         (None, None) => "too few measurements to say".to_owned(),
     }
 }
 
-/// `4.00 GiB (±1.3 %)`.
+/// `4.00 GiB (±1.3 %)`; `somewhere from 200 MiB to 1.00 GiB` where it is known no better.
 fn capacity(border: &Border) -> String {
     let at = border.unique_bytes;
-    format!(
-        "{} (±{})",
-        show_size(at.capacity),
-        show_percent(half_width(at.low, at.capacity, at.high))
-    )
+    let width = half_width(at.low, at.capacity, at.high);
+    if width > ROUGH {
+        return format!("somewhere from {} to {}", show_size(at.low), show_size(at.high));
+    }
+    format!("{} (±{})", show_size(at.capacity), show_percent(width))
 }
 
 fn limit(seen: &Seen<'_>) -> String {
@@ -228,7 +231,7 @@ fn limit(seen: &Seen<'_>) -> String {
     match hits {
         Some((bytes, share)) if share >= HIT => {
             format!(
-                "Memory: it answered all reads of up to {}, the most that was tried.{ratio}",
+                "None met: memory answered all reads of up to {}, the most that was tried.{ratio}",
                 show_size(bytes)
             )
         }

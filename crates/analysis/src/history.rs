@@ -1,4 +1,4 @@
-//! Records of one system kept over time: what each line did, and what a new record is held against.
+//! Records of one system kept over time: what each line did, and what a new record is compared with.
 //!
 //! Runs are the unit: an interval from inside one run says nothing about how runs differ. Values
 //! are taken as logarithms, so that steps are ratios. Steps are found by

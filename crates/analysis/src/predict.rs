@@ -146,7 +146,7 @@ impl Predictor {
         self.device().filter(|_| is_elsewhere).unwrap_or(self)
     }
 
-    /// Adds a plain Gaussian process, fitted to the samples alone, to be held against.
+    /// Adds a plain Gaussian process, fitted to the samples alone, to compare with.
     #[must_use]
     pub fn with_gaussian(mut self, training: &Training) -> Self {
         if let Some(gaussian) = Gaussian::fit(training) {

@@ -39,7 +39,7 @@ pub struct Band {
 pub struct Slopes {
     /// Average slope, bytes per second per byte.
     pub average_per_s: f64,
-    /// Relative noise that the falls were held against.
+    /// Relative noise that the falls were compared with.
     pub noise: f64,
     /// The borders, smallest first.
     pub bands: Vec<Band>,

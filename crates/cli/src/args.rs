@@ -14,7 +14,7 @@ pub(crate) struct Common {
     /// Print one JSON document on stdout and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show no progress and no summary (`measure` still answers)
+    /// Show no progress and no summary
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Random seed, saved in the record [default: drawn]
@@ -71,7 +71,8 @@ pub(crate) struct RunArgs {
     /// Use only the page cache (buffered) or only `O_DIRECT` (direct) [default: both]
     #[arg(long, value_enum)]
     pub(crate) access: Option<AccessArg>,
-    /// How much data direct I/O touches [default: what can be written in 15 % of the budget, within half of the free space and of `--max-written`]
+    /// How much data direct I/O touches [default: as much as can be written in 15 % of the budget,
+    /// but at most half of the free space and half of `--max-written`]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) span: Option<u64>,
     /// Range of a parameter: `unique_bytes`, `size_mean`, `process_num` or depth (repeatable)
@@ -101,7 +102,7 @@ pub(crate) struct RunArgs {
     /// Overwrite all test data twice first, so that flash is in the state of a used device; takes at most half of the budget and of --max-written
     #[arg(long)]
     pub(crate) precondition: bool,
-    /// Continue an interrupted run; the record grows, so --out can only name it again
+    /// Continue an interrupted run; results go into the same record, so --out can name no other
     #[arg(long, value_name = "RECORD", conflicts_with_all = [
         "method", "access", "seed", "dry_run", "workload", "unique_max", "max_written", "precision",
         "sustain", "precondition", "memory_limit", "dirty_limit", "quick", "span", "range",
@@ -197,11 +198,11 @@ impl From<AccessArg> for Access {
 /// How the points are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MethodArg {
-    /// Border search, families of graphs, space-filling points
+    /// Find where caches end, vary each parameter in each region, then fill the space between
     Blend,
-    /// Chen and Patterson's plan: 20 points on data touched, 10 on each other graph
+    /// Chen and Patterson's plan: 20 points over the data touched, 10 over every other parameter
     Paper,
-    /// Their first attempt: all parameters at once at their 75 % point
+    /// Their first attempt: graphs around one workload, each of its parameters at 75 % of the best
     Global75,
     /// The grid of Chen and Patterson's Fig. 14: 162 points
     Orthogonal,
@@ -232,9 +233,12 @@ pub(crate) struct MeasureArgs {
     /// Find the highest request rate that keeps p99 latency below this (open loop: counted from when a request was due)
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     pub(crate) p99_below: Option<f64>,
-    /// How often to measure, each time prepared anew
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) rounds: u32,
+    /// How often to measure, each time prepared anew [default: 3; with --precision as often as it takes]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) rounds: Option<u32>,
+    /// How long to go on until --precision is reached [default: 5m]
+    #[arg(long, value_name = "DURATION", requires = "precision", conflicts_with_all = ["rounds", "p99_below"], value_parser = parse_duration_s)]
+    pub(crate) budget: Option<f64>,
     /// Write a record of the measurement
     #[arg(long, short, value_name = "RECORD")]
     pub(crate) out: Option<PathBuf>,
@@ -312,7 +316,8 @@ pub(crate) struct PredictArgs {
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    /// How long the application of this model would take, as `ioscape trace model` makes it, or of one that comes along, as sqlite-wal
+    /// Predict how long an application takes: a model made by `ioscape trace model`, or the name
+    /// of an included one, such as sqlite-wal
     #[arg(long, value_name = "APP.json", conflicts_with_all = ["workload", "p99_max"])]
     pub(crate) app: Option<PathBuf>,
     /// What if caches had another size, or a multiple of the one found, as in `read_cache=512MiB,write_cache=2x`; with --app `memory=1GiB` and `device=2x`
@@ -342,7 +347,7 @@ pub(crate) struct ValidateArgs {
     /// Random seed, saved in the record [default: drawn]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Draw beside it what each benchmark of this suite's record predicts for every workload
+    /// Also show what each benchmark in this record of a suite would predict for every workload
     #[arg(long, value_name = "RECORD")]
     pub(crate) suite: Option<PathBuf>,
     /// The layer that workloads are drawn from: through the page cache, or past it [default: that of the page cache, where the record has both]
@@ -383,7 +388,8 @@ pub(crate) struct CompareArgs {
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    /// Rank the systems for the application of this model, as `ioscape trace model` makes it, or of one that comes along, as sqlite-wal
+    /// Rank the systems for an application: a model made by `ioscape trace model`, or the name of
+    /// an included one, such as sqlite-wal
     #[arg(long, value_name = "APP.json", conflicts_with_all = ["workload", "live", "tolerance", "require_resolution"])]
     pub(crate) app: Option<PathBuf>,
     /// With --app: say for each system how likely a run is to take longer than this

@@ -17,8 +17,8 @@ use crate::vector::VectorArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 the answer is \"worse\", not within the tolerance or precision asked for, \
-or (`doctor`) a serious doubt; 2 wrong usage or a refused target; 3 it could not be measured, or \
-the answer not be written; \
+or (`doctor`) a serious doubt; 2 wrong usage or a refused target; 3 the measurement failed, or \
+the answer could not be written; \
 130 after Ctrl-C and 143 after SIGTERM, with everything saved and cleaned up.
 
 NO_COLOR in the environment leaves colours out. Progress is shown on terminals only.";
@@ -33,7 +33,8 @@ NO_COLOR in the environment leaves colours out. Progress is shown on terminals o
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// MPI library of a run over many hosts: its path, or `off` to heed no launcher [default: the one that fits whatever started this]
+    /// MPI library for a run over many hosts: its path, or `off` to ignore the MPI launcher
+    /// [default: the library that fits the launcher]
     #[arg(long, value_name = "LIBRARY", global = true, hide_short_help = true)]
     pub(crate) mpi: Option<String>,
 }
@@ -46,11 +47,11 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Measure one workload, to a stated precision
     Measure(MeasureArgs),
-    /// Say what workloads that were not measured would get
+    /// Predict the throughput and response time of workloads that were not measured
     Predict(PredictArgs),
     /// Measure random workloads on a record's target and compare with what it predicts
     Validate(ValidateArgs),
-    /// Hold systems against a baseline: ratios with intervals, per region and per workload
+    /// Compare systems with a baseline: ratios with intervals, per region and per workload
     #[command(mut_args(only_live))]
     Compare(CompareArgs),
     /// Render a record again
@@ -67,7 +68,7 @@ pub(crate) enum Command {
     Suite(SuiteArgs),
     /// Record what a program does to files, import traces, and say what they hold
     Trace(TraceArgs),
-    /// Do again what a trace says was done, on files of our own, and measure it
+    /// Repeat the calls of a trace on test files, or run load made from a model, and measure it
     // Streams run where the kernel puts them: --pin is refused.
     #[command(mut_arg("pin", |arg| arg.hide(true)))]
     Replay(ReplayArgs),

@@ -1,4 +1,4 @@
-//! `ioscape compare`: systems held against a baseline, each known by its record. `live` measures two
+//! `ioscape compare`: systems compared with a baseline, each known by its record. `live` measures two
 //! targets in alternation, and `alternated` compares those visits.
 
 use std::path::{Path, PathBuf};

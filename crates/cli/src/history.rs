@@ -32,9 +32,9 @@ pub(crate) struct HistoryArgs {
 enum Task {
     /// Keep records: of maps, of single workloads, of classic benchmarks
     Add(AddArgs),
-    /// Say what changed and when, and what change would have been found
+    /// Say what changed and when, and how small a change would have been found
     Show(ShowArgs),
-    /// Hold a new record against the runs since the last change: exit code 1 where it is worse
+    /// Compare a new record with the runs since the last change: exit code 1 if it is worse
     Check(CheckArgs),
 }
 
@@ -175,7 +175,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let new = readings(&record);
     if new.is_empty() {
         let path = args.record.display();
-        return Err(usage(format!("{path}: nothing in it can be held against a history")));
+        return Err(usage(format!("{path}: nothing in it can be compared with a history")));
     }
     if let Some(kept) = store.any(label)? {
         store::refuse_other(&args.record, &record, &kept)?;

@@ -17,6 +17,7 @@ mod import;
 mod interrupt;
 mod journal;
 mod library;
+mod limits;
 mod manual;
 mod measure;
 mod origin;

@@ -24,6 +24,13 @@ use crate::{out_file, workload_arg};
 
 /// What counts as most requests.
 const CACHED: f64 = 0.5;
+/// Rounds without a precision that is to be reached, and the fewest with one: two say too little of
+/// how rounds differ to stop after them.
+const ROUNDS_USUAL: u32 = 3;
+/// More rounds than this narrow an interval by little.
+const ROUNDS_MAX: u32 = 100;
+/// A precision is given up after so long, seconds.
+const BUDGET_USUAL_S: f64 = 300.0;
 /// From this size on, the pieces that the cache is in matter.
 const LARGE_BYTES: u64 = 16 << 10;
 
@@ -169,13 +176,20 @@ impl Visits<'_> {
         journal: &mut Option<Journal>,
     ) -> anyhow::Result<(Vec<Point>, Option<Error>)> {
         let Self { args, header, work } = self;
-        let until = Until::Visits {
-            count: args.rounds as usize,
-            forecast_s: f64::from(args.rounds) * usual_visit_s(&header.rules),
+        let rounds = args.rounds.unwrap_or(ROUNDS_USUAL);
+        let is_open = args.rounds.is_none() && args.precision.is_some();
+        let until = if is_open {
+            Until::Seconds(args.budget.unwrap_or(BUDGET_USUAL_S))
+        } else {
+            let forecast_s = f64::from(rounds) * usual_visit_s(&header.rules);
+            Until::Visits { count: rounds as usize, forecast_s }
         };
         let mut progress = Progress::new(until, args.common.quiet);
         let mut points = Vec::new();
-        for round in 0..args.rounds {
+        for round in 0..if is_open { ROUNDS_MAX } else { rounds } {
+            if round >= rounds && self.is_enough(&points, bench.rig.now_s()) {
+                break;
+            }
             progress.visit(Role::Measure, work, points.len(), bench.rig.now_s());
             let seed = header.seed.wrapping_add(u64::from(round));
             let subject = Subject { work, role: Role::Measure, round, seed };
@@ -194,6 +208,17 @@ impl Visits<'_> {
             }
         }
         Ok((points, None))
+    }
+
+    /// Whether the precision is reached, or another round would outlast the budget.
+    fn is_enough(&self, points: &[Point], elapsed_s: f64) -> bool {
+        let (estimates, _) = estimate::pool(points, 1);
+        let half_width =
+            |estimate: &Estimate| estimate.throughput_bytes_per_s.relative_half_width();
+        let asked = self.args.precision.unwrap_or(f64::INFINITY);
+        let is_reached = estimates.first().is_none_or(|estimate| half_width(estimate) <= asked);
+        let longest_s = points.iter().map(|point| point.elapsed_s).fold(0.0, f64::max);
+        is_reached || elapsed_s + longest_s > self.args.budget.unwrap_or(BUDGET_USUAL_S)
     }
 }
 
@@ -246,8 +271,12 @@ fn verdict(args: &MeasureArgs, estimate: &Estimate) -> Exit {
     let reached = estimate.throughput_bytes_per_s.relative_half_width();
     match args.precision {
         Some(asked) if reached > asked => {
+            let remedy = match args.rounds {
+                Some(_) => "raise --rounds, or leave it out",
+                None => "give a longer --budget, or measure on a quieter machine",
+            };
             say(&format!(
-                "ioscape: the interval is ±{:.1} %, not the {:.1} % asked for: raise --rounds",
+                "ioscape: the interval is ±{:.1} %, not the {:.1} % asked for: {remedy}",
                 reached * 100.0,
                 asked * 100.0
             ));

@@ -22,8 +22,11 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
     let asked = if args.workload.is_empty() && args.keys.pairs().is_empty() {
         workload_arg::ladder()
     } else {
-        workload_arg::read_all(&args.workload, &args.keys)?
+        workload_arg::parse_all(&args.workload, &args.keys)?
     };
+    if args.p99_max.is_some() && asked.iter().any(|asked| asked.work.rate > 0.0) {
+        return Err(usage("--p99-max finds the rate: leave rate out, or leave --p99-max out"));
+    }
     let changes = args.set.iter().map(|text| Change::parse(text));
     let changes = changes.collect::<Result<Vec<_>, String>>().map_err(usage)?;
     if let Some(twice) = changes.iter().enumerate().find(|(i, c)| holds(&changes[..*i], c.cache)) {

@@ -10,9 +10,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use ioscape_analysis::estimate;
-use ioscape_engine::dirty_limit::DirtyLimit;
-use ioscape_engine::memory_limit::MemoryLimit;
-use ioscape_engine::{Clock, Error, RunId, Stopwatch, host, target};
+use ioscape_engine::{Clock, Error, RunId, Stopwatch, target};
 use ioscape_experiment::bench::clear_leftovers;
 use ioscape_experiment::replay::{self, Ground, Load, Settings, Step, Surveyed};
 use ioscape_model::units::parse_duration_s;
@@ -26,6 +24,7 @@ use crate::bench;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
+use crate::limits;
 use crate::origin::{drawn_seed, origin};
 use crate::out_file;
 use crate::output::{self, answer, say};
@@ -47,13 +46,14 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReplayArgs {
-    /// A trace, or an application's model of which load is made: `ioscape trace record`, `trace import` and `trace model` make them; some models come along, as sqlite-wal
+    /// A trace (of `ioscape trace record` or `trace import`), or a model (of `trace model`) to make
+    /// load from; some models are included, such as sqlite-wal
     #[arg(value_name = "TRACE")]
     source: PathBuf,
     /// A directory: files are made in a directory of their own below it, and removed afterwards
     #[arg(value_name = "TARGET")]
     target: PathBuf,
-    /// The time between calls: 1 as recorded, 2x half of it, max none
+    /// Speed: 1 keeps the recorded time between calls, 2x halves it, max leaves it out
     #[arg(long, value_name = "SPEED", default_value = "1", value_parser = parse_speed)]
     speed: Speed,
     /// When a call begins
@@ -62,13 +62,14 @@ pub(crate) struct ReplayArgs {
     /// Data in the page cache at the start
     #[arg(long, value_enum, value_name = "STATE", default_value_t = StartArg::AsRecorded)]
     start: StartArg,
-    /// Of a model: what to multiply, of users (streams, each as busy, on the same data), data (files and distances), rate (calls per time), and the share of requests that read
+    /// For a model: multiply users (streams, each as busy, on the same data), data (files and
+    /// distances) or rate (calls per time); read sets the share of requests that read
     #[arg(long, value_name = "users=N,data=N,rate=N,read=N", value_parser = parse_scale)]
     scale: Option<Scale>,
-    /// Of a model: how long, again and again from its start [default: once]
+    /// For a model: repeat it from its start for this long [default: run it once]
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration_s)]
     duration_s: Option<f64>,
-    /// Replay so many times, each with files laid out anew
+    /// Replay this many times, each with files laid out anew
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
@@ -138,16 +139,16 @@ fn parse_scale(text: &str) -> Result<Scale, String> {
 /// When a call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Arrivals {
-    /// So long after the one before of its stream ended, as it did when recorded
+    /// As long after the end of the previous call of its stream as when it was recorded
     Closed,
-    /// So long after the start, as it did when recorded: those that are late make others wait
+    /// At its recorded time after the start; calls that are late make others wait
     Open,
 }
 
 /// The page cache at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum StartArg {
-    /// Data that were there when it was recorded; those of which nobody knows, too
+    /// Data that were cached when it was recorded; data of unknown state count as cached
     AsRecorded,
     /// None
     Cold,
@@ -220,13 +221,8 @@ fn run(
         let progress = Progress::new("looking at the trace", load, args.common.quiet);
         replay::survey(load, settings.start, &flag, &mut |step| progress.show(step))?
     };
-    let _dirty = args.common.dirty_limit.map(DirtyLimit::set).transpose()?;
-    let enter = |bytes| MemoryLimit::enter(bytes, &run);
-    let _memory = args.common.memory_limit.map(enter).transpose()?;
-    let mut host = host::describe(&clock);
-    host.memory_limit_set_bytes = args.common.memory_limit;
-    host.dirty_limit_set_bytes = args.common.dirty_limit;
-    host::scale_dirty_limits(&mut host, directory.filesystem());
+    let around = (&clock, directory.filesystem());
+    let (_limits, host) = limits::enter(&args.common, &run, around)?;
     let work = replay::workload(&surveyed);
     let header = Header {
         rules: Rules::thorough(),

@@ -97,6 +97,11 @@ fn begin(
     let known = known.unwrap_or_default();
     let mut bench = bench::open(&request)?;
     bench.warnings = doctor::with_doubts(bench.warnings, known);
+    let has_nothing_to_wear = bench.rig.hints().in_memory && args.max_written.is_none();
+    let settings = Settings {
+        written_max_bytes: settings.written_max_bytes.filter(|_| !has_nothing_to_wear),
+        ..settings
+    };
     let mut exploration = Exploration::new(bench, origin, settings)?;
     visit_asked(args, &mut exploration)?;
     if args.dry_run {
@@ -109,7 +114,7 @@ fn begin(
     finish(args, interrupt, make(args, exploration, journal, (settings.budget_s, interrupt))?)
 }
 
-/// A device is not to be worn by a look at it, bytes. A simulated one has nothing to wear.
+/// A device is not to be worn by a look at it, bytes. Simulated ones and memory have nothing to wear.
 const WRITTEN_MAX_USUAL_BYTES: u64 = 16 * GIB;
 /// Looking at a target as `doctor` does takes two to three seconds: too much for shorter budgets.
 const LOOK_BUDGET_MIN_S: f64 = 45.0;

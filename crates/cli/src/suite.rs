@@ -10,9 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use ioscape_engine::dirty_limit::DirtyLimit;
-use ioscape_engine::memory_limit::MemoryLimit;
-use ioscape_engine::{Clock, Error, RunId, host, target};
+use ioscape_engine::{Clock, Error, RunId, target};
 use ioscape_experiment::bench::clear_leftovers;
 use ioscape_model::line::Resumed;
 use ioscape_model::{
@@ -27,6 +25,7 @@ use crate::args::Common;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
+use crate::limits::{self, LimitsInForce};
 use crate::origin::{command_line, now_text, origin};
 use crate::output::{self, answer, say};
 use crate::{bench, out_file, page_file};
@@ -54,8 +53,7 @@ struct Bench {
     places: Vec<Place>,
     host: Arc<Host>,
     warnings: Vec<Warning>,
-    _memory_limit: Option<MemoryLimit>,
-    _dirty_limit: Option<DirtyLimit>,
+    _limits: LimitsInForce,
 }
 
 /// What is run, and what of it was.
@@ -174,22 +172,9 @@ fn open(targets: &[PathBuf], common: &Common, run: &RunId, clock: Clock) -> anyh
         warnings.extend(clear_leftovers(&directory, run)?);
         places.push(Place { directory: Arc::new(directory) });
     }
-    let dirty_limit = common.dirty_limit.map(DirtyLimit::set).transpose()?;
-    let enter = |bytes| MemoryLimit::enter(bytes, run);
-    let memory_limit = common.memory_limit.map(enter).transpose()?;
-    let mut host = host::describe(&clock);
-    host.memory_limit_set_bytes = common.memory_limit;
-    host.dirty_limit_set_bytes = common.dirty_limit;
-    if let Some(first) = places.first() {
-        host::scale_dirty_limits(&mut host, first.directory.filesystem());
-    }
-    Ok(Bench {
-        places,
-        host: Arc::new(host),
-        warnings,
-        _memory_limit: memory_limit,
-        _dirty_limit: dirty_limit,
-    })
+    let first = places.first().map_or("", |first| first.directory.filesystem());
+    let (limits, host) = limits::enter(common, run, (&clock, first))?;
+    Ok(Bench { places, host: Arc::new(host), warnings, _limits: limits })
 }
 
 fn make(

@@ -32,11 +32,12 @@ enum TraceCommand {
     Show(show::ShowArgs),
     /// Make an application model: what a program does, without a name, path or content
     Model(model::ModelArgs),
-    /// Make a trace of one that another tool recorded, or that somebody published
+    /// Convert a trace that another tool recorded, or that somebody published
     Import(import::ImportArgs),
     /// Write a trace or model in a form that other tools read: csv, oracle, iolog, fio
     Export(export::ExportArgs),
-    /// Say how much memory a trace needs: misses of caches of all sizes, and the kernel's page cache
+    /// Say how much memory a program needs: misses of caches of all sizes, and a simulation of the
+    /// kernel's page cache
     Caches(caches::CachesArgs),
 }
 

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use ioscape_engine::dirty_limit::DirtyLimit;
-use ioscape_engine::memory_limit::MemoryLimit;
-use ioscape_engine::{Clock, Error, RunId, host, target};
+use ioscape_engine::{Clock, Error, RunId, target};
 use ioscape_experiment::bench::clear_leftovers;
 use ioscape_experiment::vector::{self, SystemVector, left_out};
 use ioscape_model::units::{GIB, parse_duration_s, parse_size, show_seconds};
@@ -18,6 +16,7 @@ use crate::bench;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::journal::{self, Journal};
+use crate::limits;
 use crate::origin::origin;
 use crate::out_file;
 use crate::output::{self, answer, say};
@@ -94,13 +93,8 @@ fn measure(
     let directory = Arc::new(target::open_directory(target)?);
     let mut warnings = directory.warnings();
     warnings.extend(clear_leftovers(&directory, &run)?);
-    let _dirty = args.common.dirty_limit.map(DirtyLimit::set).transpose()?;
-    let enter = |bytes| MemoryLimit::enter(bytes, &run);
-    let _memory = args.common.memory_limit.map(enter).transpose()?;
-    let mut host = host::describe(&clock);
-    host.memory_limit_set_bytes = args.common.memory_limit;
-    host.dirty_limit_set_bytes = args.common.dirty_limit;
-    host::scale_dirty_limits(&mut host, directory.filesystem());
+    let around = (&clock, directory.filesystem());
+    let (_limits, host) = limits::enter(&args.common, &run, around)?;
     let seed = origin.seed;
     let written_max_bytes = args.max_written.unwrap_or(16 * GIB);
     let header = Header {

@@ -58,17 +58,17 @@ pub(crate) fn read(text: Option<&str>, flags: &WorkloadArgs) -> anyhow::Result<W
     }
 }
 
-/// Reads workloads to be predicted, in the order asked, those of a file in the file's order; flags
+/// Reads workloads of closed loops, in the order asked, those of a file in the file's order; flags
 /// override keys in all of them. Without texts the flags alone say one.
 pub(crate) fn read_all(texts: &[String], flags: &WorkloadArgs) -> anyhow::Result<Vec<Asked>> {
     let all = parse_all(texts, flags)?;
     for asked in &all {
-        predictable(&asked.work).map_err(usage)?;
+        refuse_open(&asked.work).map_err(usage)?;
     }
     Ok(all)
 }
 
-/// The same to be measured: no workload is refused that a map could not tell.
+/// The same of open loops, too.
 pub(crate) fn parse_all(texts: &[String], flags: &WorkloadArgs) -> anyhow::Result<Vec<Asked>> {
     if texts.is_empty() {
         return Ok(vec![asked(None, &[], flags).map_err(usage)?]);
@@ -213,13 +213,13 @@ fn asked(
     Ok(Asked { name: name.unwrap_or_else(|| work.literal()), work, says_access })
 }
 
-/// What no map tells: it can be measured, not predicted.
-fn predictable(work: &Workload) -> Result<(), String> {
+/// Refuses an open loop, which has no throughput of its own to compare.
+fn refuse_open(work: &Workload) -> Result<(), String> {
     if work.rate == 0.0 {
         return Ok(());
     }
-    Err("rate cannot be predicted: a map says what requests get that follow each other as fast as \
-         they can; leave the key out, or measure it with `ioscape measure`"
+    Err("rate: here requests follow each other as fast as they can; leave the key out, or ask \
+         `ioscape predict` for the latency at a rate, and `ioscape measure` to measure it"
         .to_owned())
 }
 
@@ -323,7 +323,7 @@ mod tests {
     fn what_this_build_cannot_do_is_said() {
         let texts = ["rate=400".to_owned()];
         let error = read_all(&texts, &flags("seq_frac", "0")).unwrap_err();
-        assert!(error.to_string().contains("rate cannot be predicted"), "{error}");
+        assert!(error.to_string().contains("as fast as they can"), "{error}");
         assert_eq!(read(Some("depth=4"), &flags("seq_frac", "0")).unwrap().depth, 4);
         let error = read(Some("oltpp"), &flags("seq_frac", "0")).unwrap_err();
         assert!(error.to_string().contains("one of compile"), "{error}");

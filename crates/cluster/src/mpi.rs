@@ -3,7 +3,7 @@
 //!
 //! A library that does not fit its launcher either ends the process while it is initialised, or
 //! says of every rank that it is rank 0 of 1, which would make as many benchmarks as there are ranks.
-//! So the fit is judged before, and size and rank are held against the launcher's afterwards.
+//! So the fit is judged before, and size and rank are compared with the launcher's afterwards.
 
 mod abi;
 mod candidates;

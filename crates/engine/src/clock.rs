@@ -84,7 +84,7 @@ struct Counter {
 }
 
 impl Counter {
-    /// How long the counter is held against the kernel's clock: two readings that are 40 ns apart
+    /// How long the counter is compared with the kernel's clock: two readings that are 40 ns apart
     /// then make an error of a few millionths.
     const CALIBRATION: Duration = Duration::from_millis(20);
 

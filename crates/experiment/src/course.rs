@@ -127,6 +127,8 @@ pub(crate) struct Progress {
     pub(crate) points_at_map: usize,
     /// Whether no more is to be written.
     pub(crate) reads_only: bool,
+    /// Buffered workloads that write may touch no more than this, bytes.
+    pub(crate) writes_up_to_bytes: u64,
     /// Elements of the system vector that were not measured, once it was.
     pub(crate) vector_left_out: Vec<LeftOut>,
     /// On the budget's clock.
@@ -146,6 +148,7 @@ impl Progress {
             device_written_before_bytes: earlier.device_written_bytes,
             points_at_map: 0,
             reads_only: false,
+            writes_up_to_bytes: u64::MAX,
             vector_left_out: vec![],
             last_canary_s: f64::NEG_INFINITY,
         }

@@ -6,13 +6,14 @@ use std::sync::atomic::Ordering;
 
 use ioscape_engine::{Error, Rig};
 use ioscape_model::{
-    Code, End, EndReason, Header, LeftOut as NotMeasured, Limits, Line, Part, Point, Role, Rules,
-    Warning, Workload,
+    Access, Code, End, EndReason, Header, LeftOut as NotMeasured, Limits, Line, Part, Point, Role,
+    Rules, Warning, Workload,
 };
 
 pub use crate::course::{Earlier, Event, Journal, JournalError, MeasureVector, Outcome, Run};
 use crate::course::{Progress, stood_still};
 use crate::measure::{Subject, measure_sparing};
+use crate::plan::extent;
 use crate::plan::left_out::left_out;
 use crate::plan::{Seen, Visit, is_short};
 use crate::publish;
@@ -163,6 +164,9 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
         let expected_bytes =
             progress.written.expected_bytes(run.header, &progress.points, &visit.workload);
         if expected_bytes > left_bytes.saturating_sub(kept_for_vector_bytes(run)) {
+            if goes_on_with_less(progress, &visit.workload) {
+                continue;
+            }
             leave_out(run, progress, &visit, Some(expected_bytes))?;
             if goes_on_reading(progress) {
                 continue;
@@ -191,18 +195,24 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
 /// The system vector follows the graphs of both layers; where they take all of the time it comes so
 /// many visits before there would be none left for it.
 const VISITS_AFTER_VECTOR: f64 = 2.0;
-/// A device whose wear is bounded is spared the vector where less than this may be written, bytes.
-const VECTOR_WRITES_BYTES: u64 = 768 << 20;
+/// A device whose wear is bounded is spared the vector where less than this may be written, bytes:
+/// a round.
+const VECTOR_WRITES_BYTES: u64 = 96 << 20;
+/// Where little may be written, workloads that touch less than this still write, bytes.
+const WRITES_UP_TO_BYTES_MIN: u64 = 64 << 20;
 
 /// A run that may write so much, bytes, keeps what the vector needs.
 const VECTOR_KEPT_FROM_BYTES: u64 = 8 << 30;
+
+/// So much, bytes: half of it is enough for some rounds.
+const VECTOR_KEPT_BYTES: u64 = 1 << 30;
 
 /// Bytes that no visit may use, because the system vector is still to come: it takes at most half of
 /// what it finds. Visits may overshoot their shares a little: somewhat more is kept.
 fn kept_for_vector_bytes(run: &Run<'_>) -> u64 {
     let most_bytes = run.header.limits.written_max_bytes.unwrap_or(0);
     let is_kept = run.vector.is_some() && most_bytes >= VECTOR_KEPT_FROM_BYTES;
-    if is_kept { 5 * VECTOR_WRITES_BYTES / 2 } else { 0 }
+    if is_kept { VECTOR_KEPT_BYTES } else { 0 }
 }
 
 fn vector_is_due(
@@ -251,6 +261,18 @@ fn measure_vector(
     Ok(None)
 }
 
+/// Whether the run goes on with visits that write to less data than this one, which is too large for
+/// what may still be written.
+fn goes_on_with_less(progress: &mut Progress, work: &Workload) -> bool {
+    let is_large = work.read_frac < 1.0
+        && work.access == Access::Buffered
+        && work.unique_bytes >= WRITES_UP_TO_BYTES_MIN;
+    if is_large && !progress.reads_only {
+        progress.writes_up_to_bytes = work.unique_bytes / 2;
+    }
+    is_large && !progress.reads_only
+}
+
 /// Whether the run goes on with visits that only read files which are laid out: yes after the first
 /// visit that found no room to write, no after the second.
 fn goes_on_reading(progress: &mut Progress) -> bool {
@@ -296,12 +318,16 @@ fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Opt
     run.plan.next(&seen_now(run.header, run.rig, progress))
 }
 
-/// What the plan is shown in the course of a run.
+/// The plan's view in the course of a run.
 fn seen_now<'a>(header: &Header, rig: &dyn Rig, progress: &'a Progress) -> Seen<'a> {
+    // Layout is no choice: a third of what it leaves is for the search.
+    let laid_out_bytes = extent::files_bytes(progress.points.iter().map(|point| &point.workload));
     let most_bytes = header.limits.written_max_bytes;
-    let spares_writes = most_bytes.is_some_and(|most| rig.may_write_bytes() < most / 2);
-    let reads_only = progress.reads_only;
-    Seen { reads_only, spares_writes, ..seen(header, &progress.points) }
+    let spares_writes = most_bytes.is_some_and(|most_bytes| {
+        rig.may_write_bytes() < most_bytes.saturating_sub(laid_out_bytes) / 3 * 2
+    });
+    let Progress { reads_only, writes_up_to_bytes, .. } = *progress;
+    Seen { reads_only, writes_up_to_bytes, spares_writes, ..seen(header, &progress.points) }
 }
 
 /// How long a visit of the graphs may measure, so that there is time for those to come, seconds.

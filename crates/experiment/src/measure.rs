@@ -53,7 +53,7 @@ pub struct Subject<'a> {
     pub seed: u64,
 }
 
-/// How a visit comes along.
+/// Progress of a visit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {

@@ -3,7 +3,9 @@
 //! killed goes on by showing its points to a fresh plan.
 
 use ioscape_analysis::model::{Samples, Training, drift_sd, spread_out};
-use ioscape_model::{Border, Header, Hints, Host, Method, Point, Ranges, Region, Role, Workload};
+use ioscape_model::{
+    Access, Border, Header, Hints, Host, Method, Point, Ranges, Region, Role, Workload,
+};
 
 mod blend;
 mod cold;
@@ -63,15 +65,25 @@ pub struct Seen<'a> {
     /// Whether no more is to be written: visits that write, or need files that are not laid out, are
     /// out of the question.
     pub reads_only: bool,
-    /// The run has written half of what it may: the search for the write cache ends, and the graphs
-    /// get the other half.
+    /// Buffered workloads that write may touch no more than this, bytes: of larger ones the page cache
+    /// would write back more than may still be written.
+    pub writes_up_to_bytes: u64,
+    /// The run has written a third of what it may beside layout: the search for the write cache ends,
+    /// and the graphs get the rest.
     pub spares_writes: bool,
 }
 
 impl<'a> Seen<'a> {
     /// A run that may still write whatever it likes.
     pub fn writing_freely(points: &'a [Point], elapsed_s: f64, budget_s: f64) -> Self {
-        Self { points, elapsed_s, budget_s, reads_only: false, spares_writes: false }
+        Self {
+            points,
+            elapsed_s,
+            budget_s,
+            reads_only: false,
+            writes_up_to_bytes: u64::MAX,
+            spares_writes: false,
+        }
     }
 }
 
@@ -81,7 +93,13 @@ impl Seen<'_> {
         let laid_out = || self.points.iter().map(|point| &point.workload);
         let is_laid_out =
             || extent::files_bytes(laid_out().chain([work])) == extent::files_bytes(laid_out());
-        !self.reads_only || (work.read_frac >= 1.0 && is_laid_out())
+        let may_write = work.read_frac >= 1.0 || !self.is_too_large_to_write(work);
+        may_write && (!self.reads_only || (work.read_frac >= 1.0 && is_laid_out()))
+    }
+
+    /// Whether writing to as much would cost more than may still be written.
+    pub(crate) fn is_too_large_to_write(&self, work: &Workload) -> bool {
+        work.access == Access::Buffered && work.unique_bytes > self.writes_up_to_bytes
     }
 }
 

@@ -53,7 +53,7 @@ pub struct SystemVector {
     pub written_bytes: u64,
 }
 
-/// How it comes along.
+/// Progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Which round, from 0.

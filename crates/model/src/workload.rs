@@ -224,7 +224,7 @@ pub static KEYS: [Key; 15] = [
         name: "size_dist",
         flag: "size-dist",
         value: "LAW",
-        help: "Law of request sizes: normal, fixed, exponential",
+        help: "Distribution of request sizes: normal, fixed, exponential",
         kind: Kind::Measured,
         set: |work, key, value| {
             let laws = [SizeDist::Normal, SizeDist::Fixed, SizeDist::Exponential];
@@ -254,7 +254,7 @@ pub static KEYS: [Key; 15] = [
         name: "seq_scope",
         flag: "seq-scope",
         value: "SCOPE",
-        help: "What a sequential request follows: any, direction",
+        help: "A sequential request continues the last (any) or the last read or write (direction)",
         kind: Kind::Measured,
         set: |work, key, value| {
             let scopes = [SeqScope::Any, SeqScope::Direction];
@@ -266,7 +266,7 @@ pub static KEYS: [Key; 15] = [
         name: "process_num",
         flag: "process-num",
         value: "N",
-        help: "Workers",
+        help: "Processes that make requests at the same time",
         kind: Kind::Parameter,
         set: |work, key, value| count(key, value).map(|count| work.process_num = count),
         show: |work| work.process_num.to_string(),
@@ -275,7 +275,7 @@ pub static KEYS: [Key; 15] = [
         name: "layout",
         flag: "layout",
         value: "LAYOUT",
-        help: "Where their shares lie: private, shared",
+        help: "Where the shares of the processes lie: a file each (private), one file (shared)",
         kind: Kind::Measured,
         set: |work, key, value| {
             let layouts = [Layout::Private, Layout::Shared];
@@ -326,7 +326,7 @@ pub static KEYS: [Key; 15] = [
         name: "rate",
         flag: "rate",
         value: "RATE",
-        help: "Requests per second whatever became of earlier ones: an open loop; 0 is a closed one",
+        help: "Requests per second, even if earlier ones are not done (open loop); 0: closed loop",
         kind: Kind::Measured,
         set: |work, key, value| rate(key, value).map(|rate| work.rate = rate),
         show: |work| work.rate.to_string(),

@@ -19,7 +19,9 @@ pub(crate) fn in_region(record: &Record, region: &Region) -> Vec<(FindingCode, S
 
 /// Both numbers were written from one: they differ by the rounding of a reader at most.
 fn is_about(finding: &Finding, region: &Region) -> bool {
-    finding.figures.get(REGION_FIGURE).is_some_and(|from| {
+    // Both layers may begin at the same size.
+    let begins_there = |from: &f64| {
         (from - region.unique_bytes.from).abs() <= 1e-6 * region.unique_bytes.from.abs()
-    })
+    };
+    finding.layer == region.layer && finding.figures.get(REGION_FIGURE).is_some_and(begins_there)
 }

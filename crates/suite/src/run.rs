@@ -40,7 +40,7 @@ pub struct Plan<'a> {
     pub clock: Clock,
 }
 
-/// How it comes along.
+/// Progress.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
     /// A benchmark lays out what it needs.

@@ -1,4 +1,4 @@
-//! Two system vectors held against each other, element by element.
+//! Two system vectors compared, element by element.
 
 use ioscape_model::{Element, ElementComparison, Figure, Verdict};
 

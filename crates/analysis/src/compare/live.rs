@@ -1,4 +1,4 @@
-//! Two targets that were measured in alternation, held against each other visit by visit.
+//! Two targets that were measured in alternation, compared visit by visit.
 //!
 //! A pair is two visits to one workload, one right after the other. What moves more slowly than
 //! that moves both and drops out of their ratio. Pairs, not the thousands of windows inside them,

@@ -69,9 +69,16 @@ fn more_memory(seen: &Seen<'_>) -> Option<Advice> {
     }
     let gain = seen.memory_ratio().filter(|gain| *gain >= WORTH)?;
     let (cached, device) = (seen.line("cached_read_4k")?, seen.line("read_4k_1")?);
-    let until = seen.read_border.map_or_else(String::new, |border| {
-        format!("; the cache ends at {} now", show_size(border.unique_bytes.capacity))
-    });
+    let until = match (seen.read_border, seen.reads()) {
+        (Some(border), _) => {
+            format!("; the cache ends at {} now", show_size(border.unique_bytes.capacity))
+        }
+        (None, Some(ends)) => {
+            let most = show_size(ends.far.value);
+            format!("; only for more data than memory holds, which {most} were not")
+        }
+        (None, None) => String::new(),
+    };
     let text = format!(
         "a 4 KiB read takes {} from memory, {} from the device (× {}){until}",
         show_seconds(cached.response_time_s.mean.value),
@@ -192,9 +199,11 @@ fn group_commits(seen: &Seen<'_>) -> Option<Advice> {
         return None;
     }
     let text = format!(
-        "a 4 KiB write takes {}, with its fdatasync {} (p99 {}): put several writes into one commit",
+        "a 4 KiB write takes {}, with its fdatasync {} (× {}, p99 {}): put several writes into one \
+         commit",
         show_seconds(write.response_time_s.mean.value),
         show_seconds(commit.response_time_s.mean.value),
+        three_digits(gain),
         show_seconds(commit.response_time_s.p99.value)
     );
     let figures = [("gain_ratio", gain), ("commit_s", commit.response_time_s.mean.value)];

@@ -144,7 +144,7 @@ fn the_answer_holds_the_figures_that_were_measured() {
         "up to 256 MiB (±5.9 %): 4.00 GB/s, 244k IOPS, p99 12.3 µs; over 1 GiB: 100 MB/s, 6.10k \
          IOPS, p99 492 µs"
     );
-    assert!(said.writes.starts_with("no limit up to 1 GiB"), "{}", said.writes);
+    assert!(said.writes.starts_with("no limit found: 1 GiB"), "{}", said.writes);
     assert_eq!(
         said.limit,
         "Memory up to 256 MiB, then the disk: over 1 GiB reads are 40.0 times as slow."
@@ -162,7 +162,7 @@ fn where_all_reads_hit_memory_is_the_limit() {
         "{}",
         said.limit
     );
-    assert!(said.reads.starts_with("no limit up to 1 GiB"), "{}", said.reads);
+    assert!(said.reads.starts_with("no limit found: 1 GiB"), "{}", said.reads);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use ioscape_model::{
 
 const RATE: &str = "bytes/s";
 
-/// Figures that can be held against those of earlier and later records: lines of the data sheet
+/// Figures that can be compared with those of earlier and later records: lines of the data sheet
 /// (throughput in bytes/s, 99th percentile of the response time in seconds), throughput of
 /// workloads that have a name or were asked for, borders in bytes, regions at their focal points,
 /// scores of classic benchmarks. Each name stands once.

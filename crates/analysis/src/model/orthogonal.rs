@@ -1,5 +1,5 @@
 //! Interpolation on a grid of a few values per parameter (Chen and Patterson 1994, Fig. 14 and
-//! footnote 7): the design that their method is held against.
+//! footnote 7): the design that they compare their method with.
 //!
 //! Throughput itself is interpolated, linearly in each parameter, as they did. Outside the grid it
 //! stays at the edge.

@@ -1,4 +1,4 @@
-//! Records that hold a system vector and no map, held against each other.
+//! Records that hold a system vector and no map, compared.
 
 use ioscape_analysis::compare;
 use ioscape_model::{Comparisons, Method, Record, SystemComparison, Verdict, Workload};

@@ -7,7 +7,7 @@ use ioscape_experiment::measure::{Subject, end, measure as visit};
 use ioscape_model::units::{show_seconds, three_digits};
 use ioscape_model::{Line, Point, Role, Rules, Workload};
 
-use super::{Opened, write};
+use super::{Opened, ROUNDS_USUAL, write};
 use crate::args::MeasureArgs;
 use crate::exit::{Exit, usage};
 use crate::output::answer;
@@ -32,7 +32,7 @@ pub(super) fn find(
     mut opened: Opened,
 ) -> anyhow::Result<Exit> {
     let precision = args.precision.unwrap_or(PRECISION);
-    let question = Question { p99_max_s, precision, rounds: args.rounds };
+    let question = Question { p99_max_s, precision, rounds: args.rounds.unwrap_or(ROUNDS_USUAL) };
     let mut points = Vec::new();
     let outcome = look(args, work, &question, &mut opened, &mut points);
     let failure = outcome.as_ref().err();

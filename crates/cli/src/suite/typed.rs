@@ -14,8 +14,8 @@ use crate::exit::usage;
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct SuiteArgs {
-    /// Benchmarks, joined by commas, or critique, representative, table-1990; `list` says which
-    /// there are
+    /// Benchmarks, joined by commas, or one of critique, representative, table-1990; `list` prints
+    /// all names
     #[arg(value_name = "NAME", required_unless_present = "resume")]
     pub(crate) names: Option<String>,
     /// Directories; several are taken in turn and compared with the first [default: the current
@@ -25,7 +25,8 @@ pub(crate) struct SuiteArgs {
     /// Scored repetitions of each benchmark on each target [default: each benchmark's own]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeats: Option<u32>,
-    /// Times the usual amount of data: Andrew's tree, TPC-B's branches, NetNews's articles, …
+    /// Multiply the usual amount of data by this: Andrew's tree, TPC-B's branches, NetNews's
+    /// articles, …
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_factor)]
     pub(crate) scale: f64,
     /// Size of Bonnie's file, 8KiB or more
@@ -35,7 +36,7 @@ pub(crate) struct SuiteArgs {
     /// as long
     #[arg(long, value_name = "DURATION", default_value = "0.2s", value_parser = parse_duration_s)]
     pub(crate) slice: f64,
-    /// IOStone by a clock of whole seconds, as it was published
+    /// Time IOStone in whole seconds, as the published program does
     #[arg(long)]
     pub(crate) faithful: bool,
     /// IOStone 1987 with its random numbers seeded, as it was meant
@@ -47,7 +48,7 @@ pub(crate) struct SuiteArgs {
     /// Andrew copies each file with a command of its own, as the original did
     #[arg(long)]
     pub(crate) processes: bool,
-    /// Time single requests in all trials, not only in one that is not scored
+    /// Time each request in all trials, not only in the extra trial that is not scored
     #[arg(long)]
     pub(crate) metered: bool,
     /// Go on with a suite that was interrupted

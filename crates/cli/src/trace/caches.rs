@@ -41,7 +41,8 @@ pub(crate) struct CachesArgs {
     /// What is in memory at the start.
     #[arg(long, value_enum, default_value_t = TypedStart::Cold)]
     start: TypedStart,
-    /// How often the simulated kernel counts its lists [default: 2s, which is the kernel's own where nobody reads memory.stat, but at least 200 times in a trace]
+    /// How often the simulated kernel updates the counts of its lists [default: 2s, as in a kernel
+    /// where nobody reads memory.stat, but at least 200 times in a trace]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     counters: Option<f64>,
     /// Answer as JSON.
@@ -76,7 +77,7 @@ impl TypedPolicy {
 /// Starts as they are typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum TypedStart {
-    /// As many pages of each file as there were when it was first opened.
+    /// As many pages of each file as were cached when the recording first saw it opened.
     AsRecorded,
     /// No data; names and programs are in memory.
     Cold,
@@ -184,7 +185,7 @@ fn warnings(info: &TraceInfo, mapped: f64, args: &CachesArgs) -> Vec<String> {
     }
     if args.policy == TypedPolicy::Mglru {
         warnings.push(
-            "mglru is simulated by its description and was not held against a kernel that runs it"
+            "mglru is simulated by its description and was not compared with a kernel that runs it"
                 .to_owned(),
         );
     }

@@ -26,7 +26,7 @@ pub(crate) struct ExportArgs {
     /// A file that does not exist yet [default: stdout]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Print on stdout, as one JSON document, what was written and what it is worth; needs --out
+    /// Print one JSON document on stdout: what was written, what it keeps and loses; needs --out
     #[arg(long, requires = "out")]
     json: bool,
 }

@@ -48,13 +48,13 @@ pub(crate) struct RecordArgs {
     /// How to record [default: the first of these that is allowed here]
     #[arg(long, value_enum, value_name = "MEANS")]
     by: Option<By>,
-    /// End the recording, but not the program, after so long: 30s, 10m
+    /// End the recording, but not the program, after this time: 30s, 10m
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration_s)]
     duration_s: Option<f64>,
     /// Run the command as this user
     #[arg(long, value_name = "NAME", conflicts_with_all = ["pid", "cgroup"])]
     user: Option<String>,
-    /// End the recording, but not the program, when the trace is about so large
+    /// End the recording, but not the program, when the trace is about this large
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_size: Option<u64>,
     /// Keep paths in the trace, which otherwise has only hashes of them
@@ -80,9 +80,10 @@ pub(crate) struct RecordArgs {
 enum By {
     /// Programs in the kernel: about a microsecond for each call; needs root
     Ebpf,
-    /// Stops the program at each call: tens of microseconds; needs nothing, but a command to start
+    /// Stops the program at each call: tens of microseconds; needs no rights, but a command to
+    /// start
     Ptrace,
-    /// The kernel's sums alone; needs nothing, and sees no single call
+    /// The kernel's totals only, no single calls; needs no rights
     Counters,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct ShowArgs {
     /// A trace, or a model
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// Write all of it as one page of HTML, with what caches of every size make of it; a file that
+    /// Write everything as one HTML page, with the misses of caches of every size; a file that
     /// does not exist yet
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,

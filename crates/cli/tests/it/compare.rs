@@ -1,4 +1,4 @@
-//! Systems held against a baseline, from records of simulated devices.
+//! Systems compared with a baseline, from records of simulated devices.
 
 use std::sync::LazyLock;
 

@@ -105,6 +105,25 @@ fn precision_that_was_asked_for_and_missed_is_exit_code_1() {
 }
 
 #[test]
+fn a_precision_is_measured_until_it_is_reached_or_the_budget_ends() {
+    let work = Workdir::new();
+    let rounds = |precision: &str, budget: &str| {
+        let asked = ["--precision", precision, "--budget", budget, "--seed", "1", "--json"];
+        let output = work.output(&[&["measure", "sim:nvme"], &asked[..]].concat());
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), json["visits"].as_u64().unwrap())
+    };
+    let (reached, few) = rounds("20%", "5m");
+    let (narrower, more) = rounds("0.8%", "1h");
+    assert_eq!((reached, few), (Some(0), 3));
+    assert!(narrower == Some(0) && more > few, "{more} rounds");
+    let (missed, cut) = rounds("0.01%", "30s");
+    assert!(missed == Some(1) && cut >= 3 && cut < 100, "{cut} rounds");
+    let refused = work.output(&["measure", "sim:nvme", "--budget", "1m"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
 fn the_highest_rate_that_keeps_a_percentile_is_found_or_said_not_to_be() {
     let work = Workdir::new();
     let device = "unique_bytes=8GiB,read_frac=1,seq_frac=0,size_mean=4096,access=direct";

@@ -165,6 +165,30 @@ fn what_is_doubtful_about_the_map_stands_beside_what_rests_on_it() {
 }
 
 #[test]
+fn an_open_loop_has_latencies_that_grow_with_its_rate() {
+    let work = maps::beside(&NVME);
+    let closed = "unique_bytes=6GiB,size_mean=8KiB,read_frac=1,seq_frac=0";
+    let most = throughput(&predictions(&work, &["-w", closed])[0]) / 8192.0;
+    let at = |share: f64| format!("{closed},rate={:.0},arrivals=poisson", share * most);
+    let rates = [0.2, 0.6, 0.9].map(at);
+    let asked: Vec<&str> = rates.iter().flat_map(|rate| ["-w", rate.as_str()]).collect();
+    let answers = predictions(&work, &asked);
+    let p99 = |answer: &Value| answer["response_time_s"]["p99"]["value"].as_f64().unwrap();
+    for (answer, share) in answers.iter().zip([0.2, 0.6, 0.9]) {
+        let [rate, ..] = figure(answer, "throughput_bytes_per_s").map(|bytes| bytes / 8192.0);
+        assert!((rate / (share * most) - 1.0).abs() < 0.01, "{answer}");
+        assert_eq!(answer["in_range"], true, "{answer}");
+    }
+    assert!(p99(&answers[0]) < p99(&answers[1]) && p99(&answers[1]) < p99(&answers[2]));
+    let too_much = predictions(&work, &["-w", &at(3.0)]);
+    assert_eq!(too_much[0]["in_range"], false, "{}", too_much[0]);
+    let refused = work.refusal(&["predict", "r.jsonl", "-w", &rates[0], "--p99-max", "1ms"]);
+    assert!(refused.contains("leave rate out"), "{refused}");
+    let refused = work.refusal(&["compare", "r.jsonl", "r.jsonl", "-w", &rates[0]]);
+    assert!(refused.contains("ioscape predict"), "{refused}");
+}
+
+#[test]
 fn what_cannot_be_predicted_is_refused_in_one_line() {
     let work = maps::beside(&HDD);
     work.stdout(&["measure", "sim:hdd", "--out", "m.jsonl", "--rounds", "1"]);

@@ -1,4 +1,4 @@
-//! Predictions held against measurements, on simulated devices and on a real directory.
+//! Predictions compared with measurements, on simulated devices and on a real directory.
 
 use std::collections::BTreeSet;
 

@@ -20,6 +20,10 @@ const OVERWRITTEN_BYTES: u64 = 16 << 20;
 const GROWN_BYTES_MAX: u64 = 8 << 20;
 /// Pages and pieces that are overwritten before a sync; the usual one first.
 const OVERWRITTEN: [(usize, usize); 6] = [(1, 1), (4, 1), (16, 1), (64, 1), (4, 4), (16, 16)];
+/// One kind of sync writes no more in a round, bytes.
+const WRITTEN_BYTES_MAX: u64 = 16 << 20;
+/// Calls of one kind in a round; a limit of 3000 requests per second takes a tenth for a cycle.
+const CALLS_MAX: u64 = 4000;
 const GROWN: [usize; 3] = [1, 4, 16];
 const NEW: [usize; 2] = [1, 16];
 const FILE: &str = "overwritten";
@@ -68,14 +72,15 @@ impl Probe for Syncs {
         }
         sync_directory(at)?;
         fdatasync(file).map_err(|error| at.error("write back", error))?;
-        at.time_waits((SyncClean, Shape::NONE), enough(at), |_| fdatasync(file))?;
+        at.time_waits((SyncClean, Shape::NONE), enough(at, 1), |_| fdatasync(file))?;
         Ok(())
     }
 }
 
-/// A share of the time for costly operations: there are many kinds of syncs.
-fn enough(at: &Workplace) -> Enough {
-    Enough { seconds: at.pace().costly_s, calls: 4000 }
+/// A share of the time for costly operations, for there are many kinds of syncs, and of what is written.
+fn enough(at: &Workplace, pages: usize) -> Enough {
+    let calls = (WRITTEN_BYTES_MAX / (pages * PAGE) as u64).clamp(64, CALLS_MAX);
+    Enough { seconds: at.pace().costly_s, calls }
 }
 
 /// Overwrites pages side by side, or far apart from each other; `places` are in units of 128 pages.
@@ -95,7 +100,8 @@ fn overwrite(
         })
     };
     let shape = Shape::pages(count, pieces);
-    let synced = at.time_each((SyncOverwritten, shape), enough(at), dirty, |()| fdatasync(file))?;
+    let synced =
+        at.time_each((SyncOverwritten, shape), enough(at, count), dirty, |()| fdatasync(file))?;
     at.note_written(synced * (count * PAGE) as u64)
 }
 
@@ -108,7 +114,7 @@ fn grow(at: &mut Workplace, buffer: &Buffer, count: usize) -> Result<()> {
     let calls = (at.room_bytes(GROWN_BYTES_MAX) / bytes as u64).clamp(1, 4000);
     let grown = at.time_each(
         (SyncGrown, Shape::pages(count, 1)),
-        Enough { calls, ..enough(at) },
+        Enough { calls, ..enough(at, count) },
         |call| write_at(&file, buffer.get(bytes), PAGE as u64 + call * bytes as u64),
         |()| fdatasync(&file),
     )?;
@@ -123,7 +129,7 @@ fn make(at: &mut Workplace, buffer: &Buffer, count: usize) -> Result<()> {
     let bytes = count * PAGE;
     let made = at.time_each(
         (SyncNew, Shape::pages(count, 1)),
-        enough(at),
+        enough(at, count),
         |_| {
             rustix::fs::unlinkat(&root, MADE, AtFlags::empty()).ok();
             let file = open_at(&root, MADE, OFlags::EXCL)?;
@@ -141,7 +147,7 @@ fn sync_directory(at: &mut Workplace) -> Result<()> {
     let root = at.root();
     let made = at.time_each(
         (SyncDirectory, Shape::NONE),
-        enough(at),
+        enough(at, 1),
         |_| {
             rustix::fs::unlinkat(&root, MADE, AtFlags::empty()).ok();
             open_at(&root, MADE, OFlags::EXCL)

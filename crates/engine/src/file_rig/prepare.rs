@@ -2,6 +2,7 @@
 //! page cache in the state that was asked for.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Access, Code, Layout, Severity, State, Warning, Workload};
@@ -15,6 +16,10 @@ use crate::memory_limit;
 
 /// Dirty data above this share of the limit is written back before a point starts.
 const DIRTY_SHARE: f64 = 0.01;
+/// Pages that stay when they are to go, because they are being written back, get so many more tries.
+const DROPS_MAX: u32 = 10;
+/// After so long each.
+const DROP_AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// Other files' pages are dropped when, with them, this share of the cache would be used.
 const CROWDED_SHARE: f64 = 0.9;
 /// What is resident already counts as warm at this share of what could be.
@@ -246,10 +251,22 @@ impl FileRig {
             if work.state == State::Cold || work.access == Access::Direct {
                 let path = self.files.path(*number);
                 self.filled_bytes.clear();
-                let left = drop_cache(&file, 0..*length)
-                    .map_err(|error| Error::path("drop the cache of", &path, error))?;
-                // What stays for a while, because others write it back, is judged by what the visit
-                // finds: only a filesystem that keeps everything is refused.
+                let drop_pages = || {
+                    drop_cache(&file, 0..*length)
+                        .map_err(|error| Error::path("drop the cache of", &path, error))
+                };
+                let mut left = drop_pages()?;
+                // Pages that are being written back stay for a moment.
+                let are_many = |left: CacheStat| left.resident_bytes > length / 100;
+                for _ in 0..DROPS_MAX {
+                    if work.state != State::Cold || !left.is_some_and(are_many) {
+                        break;
+                    }
+                    std::thread::sleep(DROP_AGAIN_AFTER);
+                    left = drop_pages()?;
+                }
+                // What stays for longer is judged by what the visit finds: only a filesystem that
+                // keeps everything is refused.
                 let keeps_all = |left: CacheStat| left.resident_bytes > length - length / 10;
                 if work.state == State::Cold && left.is_some_and(keeps_all) {
                     return Err(Error::Refused(format!(

@@ -108,7 +108,7 @@ impl SimSpec {
         Law { shares, ops_per_s }
     }
 
-    /// On a device with levels, the truth to hold a measurement against: mean throughput in steady state, stalls included.
+    /// On a device with levels, the truth to compare a measurement with: mean throughput in steady state, stalls included.
     pub fn expected_throughput(&self, work: &Workload) -> f64 {
         self.law(work).ops_per_s * work.size_mean as f64 * self.running_fraction()
     }

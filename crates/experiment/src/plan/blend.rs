@@ -12,7 +12,7 @@ use ioscape_analysis::region;
 use ioscape_model::units::show_bytes;
 use ioscape_model::{
     Access, Border, Curve, DeviceLayer, Header, Hints, Host, Layer, Point, Ranges, Region,
-    RegionKind, RegionUniqueBytes, Role, Workload,
+    RegionKind, RegionUniqueBytes, Role, State, Workload,
 };
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -532,7 +532,8 @@ fn name_by_hits(regions: &mut [Region], points: &[Point]) {
         let (from, to) = (region.unique_bytes.from * CLEAR_OF_BORDER, region.unique_bytes.to);
         let inside = |point: &&Point| {
             let work = &point.workload;
-            (from..=to).contains(&(work.unique_bytes as f64)) && work.read_frac > 0.0
+            let is_there = (from..=to).contains(&(work.unique_bytes as f64));
+            is_there && work.read_frac > 0.0 && work.state == State::Warm
         };
         let hits = points.iter().filter(inside).filter_map(|point| point.hit_fraction);
         let least = hits.reduce(f64::min);

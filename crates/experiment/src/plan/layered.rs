@@ -115,13 +115,15 @@ impl LayeredPlan {
 
     /// Whether the device layer's turn has come.
     fn is_devices_turn(&self, parted: &Parted, seen: &Seen<'_>) -> bool {
+        let [of_main, of_device] =
+            [&parted.main, &parted.device].map(|points| Seen { points, ..*seen });
         let Some(device) = &self.device else { return false };
         let is_long = seen.budget_s >= DEVICE_BEGINS_BUDGET_S;
         let is_late = is_long && seen.elapsed_s > DEVICE_BEGINS * seen.budget_s;
-        if !seen.reads_only && !is_late && !self.main.has_families(&parted.main) {
+        if !seen.reads_only && !is_late && !self.main.has_families(&of_main) {
             return false;
         }
-        if !seen.reads_only && !device.has_families(&parted.device) {
+        if !seen.reads_only && !device.has_families(&of_device) {
             return true;
         }
         // Each change of layer empties the page cache: visits to either come in blocks.
@@ -153,12 +155,13 @@ impl Plan for LayeredPlan {
         let device = Seen { points: &parted.device, elapsed_s: parted.device_s, ..*seen };
         let is_devices_turn = self.is_devices_turn(&parted, seen);
         // The sheet again where both layers have what they need first.
-        let has_families = self.main.has_families(&parted.main)
-            && self.device.as_ref().is_none_or(|plan| plan.has_families(&parted.device));
-        let rounds = 1 + (seen.elapsed_s / SHEET_AGAIN_S) as u32;
-        if self.main.has_families(&parted.main)
-            && let Some(visit) = self.cold(0, &parted, seen)
-        {
+        let has_main = self.main.has_families(&main);
+        let has_families =
+            has_main && self.device.as_ref().is_none_or(|plan| plan.has_families(&device));
+        // At once where writes are running out: later there is none left for its own.
+        let rounds =
+            1 + u32::max((seen.elapsed_s / SHEET_AGAIN_S) as u32, seen.spares_writes.into());
+        if has_main && let Some(visit) = self.cold(0, &parted, seen) {
             return Some(visit);
         }
         let line_or_cold =

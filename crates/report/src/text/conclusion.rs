@@ -17,8 +17,12 @@ pub(super) fn conclusion(page: &mut Page, record: &Record, (said, file): (&Concl
     page.wrapped("", &format!("{}: {}", target.path, facts::storage(&record.header)), Style::Plain);
     datasheet::datasheet(page, record);
     let trust = &said.trust;
-    let grade =
-        format!("{:?} of A–D: {}; {}", trust.grade, trust.reasons.join("; "), trust.meaning);
+    let grade = format!(
+        "{:?} of A (best) to D: {}; {}",
+        trust.grade,
+        trust.reasons.join("; "),
+        trust.meaning
+    );
     let answers = [
         ("Reads", &said.reads),
         ("Writes", &said.writes),
@@ -28,7 +32,7 @@ pub(super) fn conclusion(page: &mut Page, record: &Record, (said, file): (&Concl
     for (label, text) in answers {
         labelled(page, label, text);
     }
-    labelled(page, "A or B?", &format!("ioscape compare {} OTHER.jsonl", next::shell_word(file)));
+    labelled(page, "Compare", &format!("ioscape compare {} OTHER.jsonl", next::shell_word(file)));
     for (index, advice) in said.advice.iter().enumerate() {
         let label = if index == 0 { "To do" } else { "" };
         labelled(page, label, &format!("{}: {}", advice.kind.title(), advice.text));

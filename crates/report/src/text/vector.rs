@@ -5,7 +5,7 @@ use ioscape_model::{Method, Record};
 
 use super::paint::Style;
 use super::{Page, add_table, clean, plain_table};
-use crate::vector;
+use crate::vector::{self, VectorRow};
 
 /// What the summary of a map shows of it.
 const SHORT: [&str; 8] = [
@@ -25,38 +25,36 @@ pub(super) fn vector(page: &mut Page, record: &Record) {
     if groups.is_empty() {
         return;
     }
-    let is_all = record.header.method == Method::Vector;
-    if !is_all {
+    if record.header.method != Method::Vector {
+        let rows = groups.into_iter().flat_map(|group| group.rows);
+        let rows: Vec<VectorRow> = rows.filter(|row| SHORT.contains(&row.name)).collect();
         page.heading("System vector");
+        table(page, &rows);
+        if rows.iter().any(|row| row.is_doubted) {
+            let text = "* doubtful: the page of `ioscape report` says why";
+            page.wrapped("  ", text, Style::Dim);
+        }
+        return;
     }
     for group in groups {
-        let rows = group.rows.into_iter().filter(|row| is_all || SHORT.contains(&row.name));
-        let mut table = plain_table(page.width);
-        table.set_header([
-            "operation",
-            "time (95 %)",
-            "per call",
-            "per MiB",
-            "per page",
-            "per piece",
-        ]);
-        for row in rows {
-            let name = format!("{}{}", row.name, if row.is_doubted { " *" } else { "" });
-            let cells = [name, row.time, row.per_call, row.per_mib, row.per_page, row.per_extent];
-            table.add_row(cells.map(|cell| clean(&cell)));
-        }
-        if table.row_count() == 0 {
-            continue;
-        }
-        if is_all {
+        if !group.rows.is_empty() {
             page.heading(group.title);
-        }
-        add_table(page, &table);
-    }
-    if is_all {
-        page.raw(String::new());
-        for note in vector::notes(record) {
-            page.wrapped("  ", &note, Style::Dim);
+            table(page, &group.rows);
         }
     }
+    page.raw(String::new());
+    for note in vector::notes(record) {
+        page.wrapped("  ", &note, Style::Dim);
+    }
+}
+
+fn table(page: &mut Page, rows: &[VectorRow]) {
+    let mut table = plain_table(page.width);
+    table.set_header(["operation", "time (95 %)", "per call", "per MiB", "per page", "per piece"]);
+    for row in rows {
+        let name = format!("{}{}", row.name, if row.is_doubted { " *" } else { "" });
+        let cells = [&name, &row.time, &row.per_call, &row.per_mib, &row.per_page, &row.per_extent];
+        table.add_row(cells.map(|cell| clean(cell)));
+    }
+    add_table(page, &table);
 }

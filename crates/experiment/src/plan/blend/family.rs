@@ -1,7 +1,7 @@
 //! The graphs of each region: three values of every parameter first, for these are what a map is
 //! asked for, and more of them later.
 
-use ioscape_model::{Point, Role, Workload};
+use ioscape_model::{Role, Workload};
 
 use super::BlendPlan;
 use crate::plan::filling::{log_between, whole_blocks};
@@ -19,19 +19,18 @@ pub(super) struct Family {
 }
 
 impl BlendPlan {
-    /// Whether three values of every parameter were visited in every region.
-    pub fn has_families(&self, points: &[Point]) -> bool {
-        let is_made = |workload: Workload| first_visit(workload).is_made(points);
-        let Some(families) = &self.families else { return false };
-        families.iter().flat_map(|family| self.family(family).0).all(is_made)
+    /// Whether three values of every parameter were visited in every region, as far as they may be.
+    pub fn has_families(&self, seen: &Seen<'_>) -> bool {
+        self.families.is_some() && self.open_graphs(seen).is_empty()
     }
 
     /// What the graphs still need, one value in each region by turns: what runs out last is missing
-    /// everywhere, not in one. Once nothing more may be written, the graphs are those of reads.
+    /// everywhere, not in one. Where nothing more may be written, or not as much as a region's data, the
+    /// graphs are those of reads.
     pub(super) fn open_graphs(&self, seen: &Seen<'_>) -> Vec<Visit> {
         let needed = |family: &Family| {
             let mut family = family.clone();
-            if seen.reads_only {
+            if seen.reads_only || seen.is_too_large_to_write(&family.focal) {
                 family.focal.read_frac = 1.0;
             }
             let mut works = self.family(&family).0;
