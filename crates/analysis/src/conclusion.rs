@@ -183,13 +183,13 @@ fn fast(seen: &Seen<'_>, border: Option<&Border>, ends: Option<&Ends<'_>>) -> St
     }
     match (border, ends) {
         (Some(border), Some(ends)) => format!(
-            "up to {}: {}; over {}: {}",
+            "{}: {}; over {}: {}",
             capacity(border),
             pace(&ends.near),
             show_size(ends.far.value),
             pace(&ends.far)
         ),
-        (Some(border), None) => format!("fast up to {}", capacity(border)),
+        (Some(border), None) => format!("fast {}", capacity(border)),
         (None, Some(ends)) => {
             let most = show_size(ends.far.value);
             format!("no limit found: {most}, the most that was tried, at {}", pace(&ends.far))
@@ -198,14 +198,15 @@ fn fast(seen: &Seen<'_>, border: Option<&Border>, ends: Option<&Ends<'_>>) -> St
     }
 }
 
-/// `4.00 GiB (±1.3 %)`; `somewhere from 200 MiB to 1.00 GiB` where it is known no better.
+/// `up to 4.00 GiB (±1.3 %)`; `up to somewhere between 200 MiB and 1.00 GiB` where it is known no better.
 fn capacity(border: &Border) -> String {
     let at = border.unique_bytes;
     let width = half_width(at.low, at.capacity, at.high);
     if width > ROUGH {
-        return format!("somewhere from {} to {}", show_size(at.low), show_size(at.high));
+        let (low, high) = (show_size(at.low), show_size(at.high));
+        return format!("up to somewhere between {low} and {high}");
     }
-    format!("{} (±{})", show_size(at.capacity), show_percent(width))
+    format!("up to {} (±{})", show_size(at.capacity), show_percent(width))
 }
 
 fn limit(seen: &Seen<'_>) -> String {

@@ -233,7 +233,7 @@ pub(crate) struct MeasureArgs {
     /// Find the highest request rate that keeps p99 latency below this (open loop: counted from when a request was due)
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     pub(crate) p99_below: Option<f64>,
-    /// How often to measure, each time prepared anew [default: 3; with --precision as often as it takes]
+    /// How often to measure, each time prepared anew [default: 3; with --precision as often as it takes, 100 times at most]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: Option<u32>,
     /// How long to go on until --precision is reached [default: 5m]

@@ -273,6 +273,9 @@ fn verdict(args: &MeasureArgs, estimate: &Estimate) -> Exit {
         Some(asked) if reached > asked => {
             let remedy = match args.rounds {
                 Some(_) => "raise --rounds, or leave it out",
+                None if estimate.visits >= ROUNDS_MAX => {
+                    "ask for less, or measure on a quieter machine"
+                }
                 None => "give a longer --budget, or measure on a quieter machine",
             };
             say(&format!(

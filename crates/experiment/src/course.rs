@@ -129,6 +129,9 @@ pub(crate) struct Progress {
     pub(crate) reads_only: bool,
     /// Buffered workloads that write may touch no more than this, bytes.
     pub(crate) writes_up_to_bytes: u64,
+    /// What might be written when the first visit of this part began, and what was laid out by then.
+    pub(crate) may_write_at_start_bytes: u64,
+    pub(crate) laid_out_before_bytes: u64,
     /// Elements of the system vector that were not measured, once it was.
     pub(crate) vector_left_out: Vec<LeftOut>,
     /// On the budget's clock.
@@ -149,6 +152,8 @@ impl Progress {
             points_at_map: 0,
             reads_only: false,
             writes_up_to_bytes: u64::MAX,
+            may_write_at_start_bytes: u64::MAX,
+            laid_out_before_bytes: 0,
             vector_left_out: vec![],
             last_canary_s: f64::NEG_INFINITY,
         }

@@ -63,7 +63,9 @@ pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalErr
     }
     let device_bytes = progress.device_written_bytes(run.rig).unwrap_or(0);
     let exceeded = written::exceeded(run.header, device_bytes, progress.written_bytes(run.rig));
-    for warning in publish::closing_warnings(&run, &progress).into_iter().chain(exceeded) {
+    let limited = written::limited(run.header, progress.writes_up_to_bytes);
+    let closing = publish::closing_warnings(&run, &progress).into_iter();
+    for warning in closing.chain(exceeded).chain(limited) {
         note(&mut run, &mut progress, warning)?;
     }
     let unfinished = matches!(reason, EndReason::Interrupted | EndReason::Failed);
@@ -132,6 +134,8 @@ fn seen<'a>(header: &Header, points: &'a [Point]) -> Seen<'a> {
 }
 
 fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, JournalError> {
+    progress.may_write_at_start_bytes = run.rig.may_write_bytes();
+    progress.laid_out_before_bytes = files_bytes(progress);
     loop {
         if run.interrupt.load(Ordering::Relaxed) {
             return Ok((EndReason::Interrupted, None));
@@ -195,9 +199,9 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
 /// The system vector follows the graphs of both layers; where they take all of the time it comes so
 /// many visits before there would be none left for it.
 const VISITS_AFTER_VECTOR: f64 = 2.0;
-/// A device whose wear is bounded is spared the vector where less than this may be written, bytes:
-/// a round.
-const VECTOR_WRITES_BYTES: u64 = 96 << 20;
+/// A device whose wear is bounded is spared the vector where less than this may be written, bytes: a
+/// round writes some 200 MiB at most.
+const VECTOR_WRITES_BYTES: u64 = 256 << 20;
 /// Where little may be written, workloads that touch less than this still write, bytes.
 const WRITES_UP_TO_BYTES_MIN: u64 = 64 << 20;
 
@@ -266,7 +270,9 @@ fn measure_vector(
 fn goes_on_with_less(progress: &mut Progress, work: &Workload) -> bool {
     let is_large = work.read_frac < 1.0
         && work.access == Access::Buffered
-        && work.unique_bytes >= WRITES_UP_TO_BYTES_MIN;
+        && work.unique_bytes >= WRITES_UP_TO_BYTES_MIN
+        // A plan that heeds no limit asks for it again.
+        && work.unique_bytes <= progress.writes_up_to_bytes;
     if is_large && !progress.reads_only {
         progress.writes_up_to_bytes = work.unique_bytes / 2;
     }
@@ -318,14 +324,17 @@ fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Opt
     run.plan.next(&seen_now(run.header, run.rig, progress))
 }
 
+fn files_bytes(progress: &Progress) -> u64 {
+    extent::files_bytes(progress.points.iter().map(|point| &point.workload))
+}
+
 /// The plan's view in the course of a run.
 fn seen_now<'a>(header: &Header, rig: &dyn Rig, progress: &'a Progress) -> Seen<'a> {
     // Layout is no choice: a third of what it leaves is for the search.
-    let laid_out_bytes = extent::files_bytes(progress.points.iter().map(|point| &point.workload));
-    let most_bytes = header.limits.written_max_bytes;
-    let spares_writes = most_bytes.is_some_and(|most_bytes| {
-        rig.may_write_bytes() < most_bytes.saturating_sub(laid_out_bytes) / 3 * 2
-    });
+    let laid_out_bytes = files_bytes(progress).saturating_sub(progress.laid_out_before_bytes);
+    let free_bytes = progress.may_write_at_start_bytes.saturating_sub(laid_out_bytes);
+    let is_limited = header.limits.written_max_bytes.is_some();
+    let spares_writes = is_limited && rig.may_write_bytes() < free_bytes / 3 * 2;
     let Progress { reads_only, writes_up_to_bytes, .. } = *progress;
     Seen { reads_only, writes_up_to_bytes, spares_writes, ..seen(header, &progress.points) }
 }
@@ -339,8 +348,9 @@ fn share_of_graphs_s(run: &Run<'_>, progress: &Progress, elapsed_s: f64) -> f64 
     (run.budget_s - elapsed_s - kept_s) / owed - progress.beside_measuring_s()
 }
 
-/// The rules of a visit that may measure no longer than this, seconds.
-fn hurried(rules: Rules, measure_s: f64) -> Rules {
+/// The rules of a visit that may measure no longer than this, seconds. Writes run in for as long as
+/// it takes: before dirty data are level memory answers.
+fn hurried(rules: Rules, work: &Workload, measure_s: f64) -> Rules {
     if measure_s >= rules.measure_max_s {
         return rules;
     }
@@ -350,7 +360,11 @@ fn hurried(rules: Rules, measure_s: f64) -> Rules {
         measure_max_s,
         windows_min: rules.windows_min.min(windows),
         ramp_s: rules.ramp_s.min(measure_max_s / 2.0),
-        ramp_max_s: rules.ramp_max_s.min(2.0 * measure_max_s),
+        ramp_max_s: if work.read_frac < 1.0 {
+            rules.ramp_max_s
+        } else {
+            rules.ramp_max_s.min(2.0 * measure_max_s)
+        },
         ..rules
     }
 }
@@ -361,9 +375,12 @@ fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, 
     let rules = match visit.role {
         Role::Canary => canary_rules(),
         Role::ReadBorder | Role::WriteBorder if is_short(run.header) => {
-            hurried(run.header.rules, SEARCH_HURRIED_S)
+            hurried(run.header.rules, &visit.workload, SEARCH_HURRIED_S)
         }
-        Role::Family => hurried(run.header.rules, share_of_graphs_s(run, progress, elapsed_s)),
+        Role::Family => {
+            let measure_s = share_of_graphs_s(run, progress, elapsed_s);
+            hurried(run.header.rules, &visit.workload, measure_s)
+        }
         _ => run.header.rules,
     };
     let rules = Rules {

@@ -115,6 +115,19 @@ pub(crate) struct LeftOut {
     pub(crate) visits: u64,
 }
 
+/// Workloads that write were kept to less data than there is.
+pub(crate) fn limited(header: &Header, up_to_bytes: u64) -> Option<Warning> {
+    let most_bytes = header.limits.written_max_bytes.filter(|_| up_to_bytes < u64::MAX)?;
+    let text = format!(
+        "workloads that write to more than {} were left out, because of --max-written {}: larger \
+         regions have graphs of reads",
+        show_bytes(up_to_bytes as f64),
+        show_bytes(most_bytes as f64)
+    );
+    let remedy = "allow more by --max-written";
+    Some(Warning::new(Code::MaxWritten, text, remedy).with_severity(Severity::Note))
+}
+
 /// More has arrived than was allowed.
 pub(crate) fn exceeded(header: &Header, device_bytes: u64, own_bytes: u64) -> Option<Warning> {
     let most_bytes = header.limits.written_max_bytes.filter(|most| device_bytes > *most)?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ioscape_engine::SimSpec;
 use ioscape_experiment::{Bench, Exploration, Settings, Watch};
-use ioscape_model::{Layer, Line, Origin, Point, Region, Workload};
+use ioscape_model::{Layer, Line, Origin, Point, Region, State, Workload};
 
 const BUDGET_S: f64 = 180.0;
 
@@ -44,7 +44,10 @@ fn thin(points: &[Point], region: &Region) -> Vec<&'static str> {
         ("process_num", |work| u64::from(work.process_num)),
     ];
     let at = &region.unique_bytes;
-    let inside = |point: &&Point| (at.from..=at.to).contains(&(point.workload.unique_bytes as f64));
+    let inside = |point: &&Point| {
+        let is_there = (at.from..=at.to).contains(&(point.workload.unique_bytes as f64));
+        is_there && Layer::Cache.holds(point) && point.workload.state == State::Warm
+    };
     let values = |key: fn(&Workload) -> u64| {
         points.iter().filter(inside).map(|point| key(&point.workload)).collect::<BTreeSet<u64>>()
     };

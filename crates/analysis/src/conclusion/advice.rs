@@ -5,7 +5,7 @@ use ioscape_model::graph::Axis;
 use ioscape_model::units::{show_iops, show_rate, show_seconds, show_size, three_digits};
 use ioscape_model::{Access, Advice, AdviceKind, Grade, Region};
 
-use super::{Seen, ratio, trust};
+use super::{HIT, Seen, ratio, trust};
 use crate::finding::family::graph;
 
 /// Less than this is not worth a sentence.
@@ -73,11 +73,11 @@ fn more_memory(seen: &Seen<'_>) -> Option<Advice> {
         (Some(border), _) => {
             format!("; the cache ends at {} now", show_size(border.unique_bytes.capacity))
         }
-        (None, Some(ends)) => {
+        (None, Some(ends)) if ends.far.estimate.hit_fraction.is_some_and(|hit| hit >= HIT) => {
             let most = show_size(ends.far.value);
             format!("; only for more data than memory holds, which {most} were not")
         }
-        (None, None) => String::new(),
+        (None, _) => String::new(),
     };
     let text = format!(
         "a 4 KiB read takes {} from memory, {} from the device (× {}){until}",

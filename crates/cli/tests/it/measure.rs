@@ -118,7 +118,7 @@ fn a_precision_is_measured_until_it_is_reached_or_the_budget_ends() {
     assert_eq!((reached, few), (Some(0), 3));
     assert!(narrower == Some(0) && more > few, "{more} rounds");
     let (missed, cut) = rounds("0.01%", "30s");
-    assert!(missed == Some(1) && cut >= 3 && cut < 100, "{cut} rounds");
+    assert!(missed == Some(1) && (3..100).contains(&cut), "{cut} rounds");
     let refused = work.output(&["measure", "sim:nvme", "--budget", "1m"]);
     assert_eq!(refused.status.code(), Some(2));
 }

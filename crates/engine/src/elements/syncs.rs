@@ -16,7 +16,7 @@ use crate::error::Result;
 
 /// The file that is overwritten, bytes.
 const OVERWRITTEN_BYTES: u64 = 16 << 20;
-/// A file grows to this, and begins anew, bytes.
+/// A file grows to this, bytes.
 const GROWN_BYTES_MAX: u64 = 8 << 20;
 /// Pages and pieces that are overwritten before a sync; the usual one first.
 const OVERWRITTEN: [(usize, usize); 6] = [(1, 1), (4, 1), (16, 1), (64, 1), (4, 4), (16, 16)];
@@ -79,7 +79,7 @@ impl Probe for Syncs {
 
 /// A share of the time for costly operations, for there are many kinds of syncs, and of what is written.
 fn enough(at: &Workplace, pages: usize) -> Enough {
-    let calls = (WRITTEN_BYTES_MAX / (pages * PAGE) as u64).clamp(64, CALLS_MAX);
+    let calls = (WRITTEN_BYTES_MAX / (pages * PAGE) as u64).clamp(256, CALLS_MAX);
     Enough { seconds: at.pace().costly_s, calls }
 }
 
@@ -111,7 +111,7 @@ fn grow(at: &mut Workplace, buffer: &Buffer, count: usize) -> Result<()> {
     let file = open_at(&root, GROWING, OFlags::EXCL).map_err(|error| at.error("create", error))?;
     write_at(&file, buffer.get(PAGE), 0).map_err(|error| at.error("write", error))?;
     fsync(&file).map_err(|error| at.error("write back", error))?;
-    let calls = (at.room_bytes(GROWN_BYTES_MAX) / bytes as u64).clamp(1, 4000);
+    let calls = (at.room_bytes(GROWN_BYTES_MAX) / bytes as u64).clamp(1, CALLS_MAX);
     let grown = at.time_each(
         (SyncGrown, Shape::pages(count, 1)),
         Enough { calls, ..enough(at, count) },

@@ -2,7 +2,7 @@
 //! page cache in the state that was asked for.
 
 use std::ops::Range;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Access, Code, Layout, Severity, State, Warning, Workload};
@@ -16,10 +16,11 @@ use crate::memory_limit;
 
 /// Dirty data above this share of the limit is written back before a point starts.
 const DIRTY_SHARE: f64 = 0.01;
-/// Pages that stay when they are to go, because they are being written back, get so many more tries.
-const DROPS_MAX: u32 = 10;
-/// After so long each.
-const DROP_AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// Pages that stay when they are to go, because they are being written back, are tried again after so
+/// long, nanoseconds.
+const DROP_AGAIN_NS: u64 = 100_000_000;
+/// All files of a visit together get so much time for it, nanoseconds.
+const DROPS_MAX_NS: u64 = 1_000_000_000;
 /// Other files' pages are dropped when, with them, this share of the cache would be used.
 const CROWDED_SHARE: f64 = 0.9;
 /// What is resident already counts as warm at this share of what could be.
@@ -246,6 +247,7 @@ impl FileRig {
         work: &Workload,
         shares: &[(usize, u64)],
     ) -> Result<()> {
+        let dropped_by_ns = self.clock.now_ns() + DROPS_MAX_NS;
         for (number, length) in shares {
             let file = self.files.open_again(*number, OpenAccess::Buffered)?;
             if work.state == State::Cold || work.access == Access::Direct {
@@ -258,11 +260,15 @@ impl FileRig {
                 let mut left = drop_pages()?;
                 // Pages that are being written back stay for a moment.
                 let are_many = |left: CacheStat| left.resident_bytes > length / 100;
-                for _ in 0..DROPS_MAX {
-                    if work.state != State::Cold || !left.is_some_and(are_many) {
-                        break;
+                while work.state == State::Cold
+                    && !self.ground.is_memory()
+                    && left.is_some_and(are_many)
+                    && self.clock.now_ns() < dropped_by_ns
+                {
+                    if self.interrupt.load(Ordering::Relaxed) {
+                        return Err(Error::Interrupted);
                     }
-                    std::thread::sleep(DROP_AGAIN_AFTER);
+                    self.clock.sleep_until(self.clock.now_ns() + DROP_AGAIN_NS);
                     left = drop_pages()?;
                 }
                 // What stays for longer is judged by what the visit finds: only a filesystem that

@@ -28,6 +28,9 @@ pub(super) fn vector(page: &mut Page, record: &Record) {
     if record.header.method != Method::Vector {
         let rows = groups.into_iter().flat_map(|group| group.rows);
         let rows: Vec<VectorRow> = rows.filter(|row| SHORT.contains(&row.name)).collect();
+        if rows.is_empty() {
+            return;
+        }
         page.heading("System vector");
         table(page, &rows);
         if rows.iter().any(|row| row.is_doubted) {

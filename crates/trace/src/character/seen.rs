@@ -246,7 +246,7 @@ impl Memory {
             stream.last_directory = directory;
             (same, depth)
         });
-        stream.remember(event, class, is_storage, gap);
+        stream.remember(event, (class, is_storage, is_request), gap);
         if event.op == Op::Close {
             self.cursors.remove(&u64::from(event.handle));
         }
@@ -441,7 +441,12 @@ impl Stream {
         self.in_flight.len()
     }
 
-    fn remember(&mut self, event: &Event, class: Class, is_storage: bool, gap: Option<Gap>) {
+    fn remember(
+        &mut self,
+        event: &Event,
+        (class, is_storage, is_request): (Class, bool, bool),
+        gap: Option<Gap>,
+    ) {
         let duration_ns = event.duration_ns.unwrap_or(0);
         if let Some(gap) = gap {
             let shown = gap.length_ns.min(1_000_000) as f64;
@@ -452,9 +457,9 @@ impl Stream {
         }
         let is_waited_for = !event.flags.has(Flags::ASYNC);
         let in_call_ns = if is_waited_for { duration_ns } else { 0 };
-        if let Some((start_ns, until_next_ns)) = &mut self.last_request
+        if let Some((_, until_next_ns)) = &mut self.last_request
             && is_storage
-            && *start_ns != event.start_ns
+            && !is_request
         {
             *until_next_ns += in_call_ns;
         }

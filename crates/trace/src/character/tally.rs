@@ -244,6 +244,10 @@ impl Tally {
         let from_ns = event.start_ns.max(stream.covered_until_ns);
         stream.covered_ns += end_ns.saturating_sub(from_ns);
         stream.covered_until_ns = stream.covered_until_ns.max(end_ns);
+        let is_look = |request: &Request| is_look_into_program(seen, request);
+        if seen.requests.iter().flatten().any(is_look) {
+            return;
+        }
         if let Some(in_flight) = seen.in_flight {
             self.flights.add(in_flight);
         }

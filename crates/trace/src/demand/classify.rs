@@ -215,6 +215,9 @@ impl Classifier {
     }
 
     fn copy(&mut self, event: &Event) -> &'static str {
+        if event.length == 0 {
+            return self.plain(Name::Descriptor); // the end of the file
+        }
         let to = u32::try_from(event.other).unwrap_or(0);
         let state = self.state(to);
         let at = state.bytes;
