@@ -70,7 +70,7 @@ fn begin(
         interrupt,
         company,
     };
-    let settings = Settings {
+    let mut settings = Settings {
         method: args.method.into(),
         access: args.access.map(Into::into),
         is_quick: args.quick,
@@ -97,11 +97,9 @@ fn begin(
     let known = known.unwrap_or_default();
     let mut bench = bench::open(&request)?;
     bench.warnings = doctor::with_doubts(bench.warnings, known);
-    let has_nothing_to_wear = bench.rig.hints().in_memory && args.max_written.is_none();
-    let settings = Settings {
-        written_max_bytes: settings.written_max_bytes.filter(|_| !has_nothing_to_wear),
-        ..settings
-    };
+    if bench.rig.hints().in_memory {
+        settings.written_max_bytes = args.max_written;
+    }
     let mut exploration = Exploration::new(bench, origin, settings)?;
     visit_asked(args, &mut exploration)?;
     if args.dry_run {

@@ -158,7 +158,7 @@ fn where_all_reads_hit_memory_is_the_limit() {
     record.estimates.iter_mut().for_each(|estimate| estimate.hit_fraction = Some(1.0));
     let said = conclude(&record).unwrap();
     assert!(
-        said.limit.starts_with("Memory: it answered all reads of up to 1 GiB"),
+        said.limit.starts_with("None met: memory answered all reads of up to 1 GiB"),
         "{}",
         said.limit
     );
