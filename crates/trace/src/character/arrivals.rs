@@ -17,6 +17,8 @@ use super::seen::Arrival;
 const STREAMS_MAX: usize = 4096;
 /// Beyond this standard error a slope says nothing.
 const SLOPE_ERROR_MAX: f64 = 0.2;
+/// A slope that lies so many standard errors below that of a closed loop refutes one.
+const CLOSED_REFUTED: f64 = 4.0;
 /// Requests that are in progress more of the time than this follow each other.
 const BUSY_MIN: f64 = 0.5;
 /// Fewer requests than this say nothing.
@@ -95,6 +97,9 @@ impl Arrivals {
             }
             _ if busy > BUSY_MIN * gaps => (Loop::Closed, Sureness::Sure),
             _ if self.next_correlation() < -0.25 => (Loop::Open, Sureness::Sure),
+            Some((slope, error)) if 1.0 - slope > CLOSED_REFUTED * error => {
+                (Loop::Open, Sureness::Guess)
+            }
             _ if (0.85..1.15).contains(&self.variation()) => (Loop::Open, Sureness::Guess),
             _ => (Loop::Closed, Sureness::Guess),
         }
