@@ -210,7 +210,8 @@ impl Visits<'_> {
         Ok((points, None))
     }
 
-    /// Whether the precision is reached, or another round would outlast the budget.
+    /// Says that no further round is due: the interval is as narrow as was asked for, or a round as
+    /// long as the longest so far would end after the budget.
     fn is_enough(&self, points: &[Point], elapsed_s: f64) -> bool {
         let (estimates, _) = estimate::pool(points, 1);
         let half_width =

@@ -32,7 +32,7 @@ enum TraceCommand {
     Show(show::ShowArgs),
     /// Make an application model: what a program does, without a name, path or content
     Model(model::ModelArgs),
-    /// Convert a trace that another tool recorded, or that somebody published
+    /// Convert a trace of another tool, or a published trace, into a trace of ioscape
     Import(import::ImportArgs),
     /// Write a trace or model in a form that other tools read: csv, oracle, iolog, fio
     Export(export::ExportArgs),

@@ -68,7 +68,7 @@ pub(crate) fn read_all(texts: &[String], flags: &WorkloadArgs) -> anyhow::Result
     Ok(all)
 }
 
-/// The same of open loops, too.
+/// Reads workloads of closed and open loops, in the order asked; flags override keys as above.
 pub(crate) fn parse_all(texts: &[String], flags: &WorkloadArgs) -> anyhow::Result<Vec<Asked>> {
     if texts.is_empty() {
         return Ok(vec![asked(None, &[], flags).map_err(usage)?]);

@@ -129,8 +129,9 @@ pub(crate) struct Progress {
     pub(crate) reads_only: bool,
     /// Buffered workloads that write may touch no more than this, bytes.
     pub(crate) writes_up_to_bytes: u64,
-    /// What might be written when the first visit of this part began, and what was laid out by then.
+    /// Bytes that this part of the run might write when its first visit began.
     pub(crate) may_write_at_start_bytes: u64,
+    /// Bytes of test files that earlier parts of the run had laid out.
     pub(crate) laid_out_before_bytes: u64,
     /// Elements of the system vector that were not measured, once it was.
     pub(crate) vector_left_out: Vec<LeftOut>,
@@ -199,7 +200,7 @@ impl Progress {
         ours.map(|point| point.elapsed_s - point.spent_s.layout).reduce(f64::max).unwrap_or(VISIT_S)
     }
 
-    /// What recent visits took beside measuring and layout, on average, seconds.
+    /// Mean time that recent visits spent on anything but measuring and layout, seconds.
     pub(crate) fn beside_measuring_s(&self) -> f64 {
         let recent = &self.points[self.points.len().saturating_sub(VISITS_AVERAGED)..];
         let beside_s =

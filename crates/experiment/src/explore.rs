@@ -265,8 +265,8 @@ fn measure_vector(
     Ok(None)
 }
 
-/// Whether the run goes on with visits that write to less data than this one, which is too large for
-/// what may still be written.
+/// Halves the data that later visits may write to, where this visit would write more than
+/// `--max-written` leaves; says whether it did.
 fn goes_on_with_less(progress: &mut Progress, work: &Workload) -> bool {
     let is_large = work.read_frac < 1.0
         && work.access == Access::Buffered

@@ -97,7 +97,7 @@ impl Seen<'_> {
         may_write && (!self.reads_only || (work.read_frac >= 1.0 && is_laid_out()))
     }
 
-    /// Whether writing to as much would cost more than may still be written.
+    /// Says that a buffered workload touches more data than visits may still write to.
     pub(crate) fn is_too_large_to_write(&self, work: &Workload) -> bool {
         work.access == Access::Buffered && work.unique_bytes > self.writes_up_to_bytes
     }

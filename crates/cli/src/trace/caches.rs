@@ -41,8 +41,8 @@ pub(crate) struct CachesArgs {
     /// What is in memory at the start.
     #[arg(long, value_enum, default_value_t = TypedStart::Cold)]
     start: TypedStart,
-    /// How often the simulated kernel updates the counts of its lists [default: 2s, as in a kernel
-    /// where nobody reads memory.stat, but at least 200 times in a trace]
+    /// Time between two updates of the simulated kernel's list counters [default: 2s, or a 200th of
+    /// the trace where that is shorter]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     counters: Option<f64>,
     /// Answer as JSON.

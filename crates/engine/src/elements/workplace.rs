@@ -301,10 +301,11 @@ impl Workplace {
         Ok(calls)
     }
 
-    /// The same for one that waits for storage, where a limit of requests may bring bursts.
+    /// Repeats an operation that waits for storage and times each call, so that bursts of a request
+    /// limit can be told from waits; answers how often.
     ///
     /// # Errors
-    /// What the kernel said, unless it is that there is no such thing here.
+    /// The kernel's error, unless it says that the operation does not exist here.
     pub(super) fn time_waits(
         &mut self,
         of: (ElementName, Shape),
@@ -429,7 +430,8 @@ impl Cycles {
         }
     }
 
-    /// Whether it has been long enough, and a cycle ends here or is not going to.
+    /// Says that timing may stop: the time asked for has passed, and either the last call was a slow
+    /// one or none came within two ramps.
     fn are_enough(&self, now_s: f64, enough: Enough, pace: Pace) -> bool {
         let cycle_s = if self.has_slow && self.open.0 > 0 { 2.0 * pace.ramp_s } else { 0.0 };
         now_s - self.since_s >= enough.seconds + cycle_s
@@ -544,7 +546,7 @@ pub(super) fn read_at(file: impl AsFd, bytes: &mut [u8], offset: u64) -> rustix:
 mod tests {
     use super::*;
 
-    /// What is timed of calls that take these seconds one after another.
+    /// Calls and seconds that count, of calls with these durations in seconds.
     fn timed(calls_s: impl Iterator<Item = f64>) -> (u64, f64) {
         let enough = Enough { seconds: 0.12, calls: 4000 };
         let mut now_s = 0.0;

@@ -114,16 +114,19 @@ impl LayeredPlan {
     }
 
     /// Whether the device layer's turn has come.
-    fn is_devices_turn(&self, parted: &Parted, seen: &Seen<'_>) -> bool {
-        let [of_main, of_device] =
-            [&parted.main, &parted.device].map(|points| Seen { points, ..*seen });
+    fn is_devices_turn(
+        &self,
+        (main_seen, device_seen): (&Seen<'_>, &Seen<'_>),
+        parted: &Parted,
+        seen: &Seen<'_>,
+    ) -> bool {
         let Some(device) = &self.device else { return false };
         let is_long = seen.budget_s >= DEVICE_BEGINS_BUDGET_S;
         let is_late = is_long && seen.elapsed_s > DEVICE_BEGINS * seen.budget_s;
-        if !seen.reads_only && !is_late && !self.main.has_families(&of_main) {
+        if !seen.reads_only && !is_late && !self.main.has_families(main_seen) {
             return false;
         }
-        if !seen.reads_only && !device.has_families(&of_device) {
+        if !seen.reads_only && !device.has_families(device_seen) {
             return true;
         }
         // Each change of layer empties the page cache: visits to either come in blocks.
@@ -153,7 +156,7 @@ impl Plan for LayeredPlan {
         let parted = self.parted(seen.points);
         let main = Seen { points: &parted.main, elapsed_s: parted.main_s, ..*seen };
         let device = Seen { points: &parted.device, elapsed_s: parted.device_s, ..*seen };
-        let is_devices_turn = self.is_devices_turn(&parted, seen);
+        let is_devices_turn = self.is_devices_turn((&main, &device), &parted, seen);
         // The sheet again where both layers have what they need first.
         let has_main = self.main.has_families(&main);
         let has_families =
