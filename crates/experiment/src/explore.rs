@@ -208,11 +208,11 @@ const WRITES_UP_TO_BYTES_MIN: u64 = 64 << 20;
 /// A run that may write so much, bytes, keeps what the vector needs.
 const VECTOR_KEPT_FROM_BYTES: u64 = 8 << 30;
 
-/// So much, bytes: half of it is enough for some rounds.
+/// So much, bytes: enough for some rounds.
 const VECTOR_KEPT_BYTES: u64 = 1 << 30;
 
-/// Bytes that no visit may use, because the system vector is still to come: it takes at most half of
-/// what it finds. Visits may overshoot their shares a little: somewhat more is kept.
+/// Bytes that no visit may use, because the system vector is still to come. It takes these, or half of
+/// what it finds.
 fn kept_for_vector_bytes(run: &Run<'_>) -> u64 {
     let most_bytes = run.header.limits.written_max_bytes.unwrap_or(0);
     let is_kept = run.vector.is_some() && most_bytes >= VECTOR_KEPT_FROM_BYTES;
@@ -245,7 +245,8 @@ fn measure_vector(
         progress.vector_left_out = left_out("there was no time left");
         return Ok(None);
     }
-    let written_max_bytes = run.rig.may_write_bytes() / 2;
+    let left_bytes = run.rig.may_write_bytes();
+    let written_max_bytes = (left_bytes / 2).max(left_bytes.min(VECTOR_KEPT_BYTES));
     if written_max_bytes < VECTOR_WRITES_BYTES {
         progress.vector_left_out = left_out("--max-written leaves too little for it");
         return Ok(None);

@@ -8,7 +8,7 @@ mod demand;
 
 use std::collections::BTreeMap;
 
-pub use demand::{CacheRung, Category, Demand, DirtyRung, Machine, Misses, Work};
+pub use demand::{CacheRung, Category, Demand, DirtyRung, Machine, Misses, OverlapRung, Work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

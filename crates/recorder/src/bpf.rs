@@ -21,10 +21,13 @@ use ring::Ring;
 use routine::{LOST, Maps, UNFOLLOWED, slot};
 use system::{Attached, Map, MapKind, attach};
 
-/// Most threads that are recorded at a time.
-const THREADS_MAX: u32 = 32_768;
-/// Most requests of `io_uring` in flight.
-const REQUESTS_MAX: u32 = 65_536;
+/// Most threads that are recorded at a time: one for so many bytes of the ring. All tables are as small
+/// as the ring, for their memory is that of the recorded program where both live under one limit.
+const RING_BYTES_PER_THREAD: u32 = 2048;
+/// Most requests of `io_uring` in flight, likewise.
+const RING_BYTES_PER_REQUEST: u32 = 1024;
+/// No table has fewer entries.
+const ENTRIES_MIN: u32 = 1024;
 
 /// Programs that run in the kernel until this is dropped.
 #[derive(Debug)]
@@ -134,12 +137,14 @@ impl Programs {
 }
 
 fn make_maps(ring_bytes: u32) -> Result<Maps, Error> {
+    let entries = |ring_bytes_each: u32| (ring_bytes / ring_bytes_each).max(ENTRIES_MIN);
+    let (threads, requests) = (entries(RING_BYTES_PER_THREAD), entries(RING_BYTES_PER_REQUEST));
     Ok(Maps {
-        threads: Map::create(MapKind::Hash, (4, slot::BYTES as u32), THREADS_MAX)?,
+        threads: Map::create(MapKind::Hash, (4, slot::BYTES as u32), threads)?,
         wanted: Map::create(MapKind::Array, (4, 4), NUMBERS)?,
         scratch: Map::create(MapKind::PerProcessor, (4, LONG_BYTES as u32), 1)?,
         ring: Map::create(MapKind::Ring, (0, 0), ring_bytes)?,
         counts: Map::create(MapKind::Array, (4, 8), 2)?,
-        requests: Map::create(MapKind::Hash, (8, uring::REQUEST_BYTES), REQUESTS_MAX)?,
+        requests: Map::create(MapKind::Hash, (8, uring::REQUEST_BYTES), requests)?,
     })
 }

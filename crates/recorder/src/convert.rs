@@ -138,7 +138,7 @@ impl<'a> Converter<'a> {
             self.sink.stream(StreamEntry { end_ns, ..thread.entry })?;
         }
         let totals = &self.totals;
-        self.files.tell(self.sink, |inode| totals.was_inserted(inode))
+        self.files.tell(self.sink, self.page_bytes, |inode| totals.was_inserted(inode))
     }
 
     /// Tells what is known of the whole.

@@ -55,7 +55,7 @@ pub(crate) fn record(
     let calls = Calls::native();
     let ring_bytes = if options.ring_bytes == 0 { RING_BYTES } else { options.ring_bytes };
     // Loaded programs cost every thread of the machine something, also those that are not recorded.
-    let bare_s = null_call_s();
+    let bare_s = null_call_s(&mut || Ok(()))?;
     let mut programs = Programs::start(&calls, ring_bytes)?;
     let overhead_s = (recorded_call_s(&mut programs)? - bare_s).max(0.0);
     let followed = match subject {
@@ -85,25 +85,29 @@ fn recorded_call_s(programs: &mut Programs) -> Result<f64, Error> {
     // SAFETY: the call takes nothing and touches no memory.
     let thread = unsafe { libc::gettid() }.cast_unsigned();
     programs.follow(thread, now_ns())?;
-    let recorded_s = null_call_s();
+    // A batch fits into any ring.
+    let recorded_s = null_call_s(&mut || programs.drain(|_| Ok::<(), Error>(())).map(drop));
     programs.forget(thread);
     programs.drain(|_| Ok::<(), Error>(()))?;
-    Ok(recorded_s)
+    recorded_s
 }
 
-/// What a call that does nothing takes, seconds: the fastest of some batches.
-fn null_call_s() -> f64 {
+/// What a call that does nothing takes, seconds: the fastest of some batches, each followed by `after`.
+fn null_call_s(after: &mut dyn FnMut() -> Result<(), Error>) -> Result<f64, Error> {
     let nowhere = CString::default();
-    let batch = |_| {
+    let mut fastest_s = f64::INFINITY;
+    for _ in 0..CALIBRATION_BATCHES {
         let start_ns = now_ns();
         for _ in 0..CALIBRATION_CALLS {
             // SAFETY: nothing is written through the pointer, for no byte is asked for and there is
             // no such descriptor.
             unsafe { libc::write(-1, nowhere.as_ptr().cast(), 0) };
         }
-        (now_ns() - start_ns) as f64 * 1e-9 / f64::from(CALIBRATION_CALLS)
-    };
-    (0..CALIBRATION_BATCHES).map(batch).fold(f64::INFINITY, f64::min)
+        let call_s = (now_ns() - start_ns) as f64 * 1e-9 / f64::from(CALIBRATION_CALLS);
+        fastest_s = fastest_s.min(call_s);
+        after()?;
+    }
+    Ok(fastest_s)
 }
 
 struct Session<'a> {

@@ -56,6 +56,8 @@ pub(crate) struct Identity {
     pub(crate) created: bool,
     /// Flags that the description keeps.
     pub(crate) flags: u32,
+    /// Pages of it in the page cache when it was opened, where a tracer tells that.
+    pub(crate) cached_pages: Option<u64>,
 }
 
 /// A thread or process that was started.

@@ -86,6 +86,7 @@ pub(crate) fn identity(path: &str) -> Option<Identity> {
         bytes: found.len(),
         created: false,
         flags: 0,
+        cached_pages: None,
     })
 }
 

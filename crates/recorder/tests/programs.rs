@@ -2,10 +2,12 @@
 //! the kernel counted.
 
 use std::ffi::OsString;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use ioscape_recorder::{Error, Flow, Means, Options, Recorded, Subject, record, refusal};
-use ioscape_test_support::skipped;
+use ioscape_test_support::{pages_held, skipped};
 use ioscape_trace::{Collected, FileKind, Op};
 
 /// Bytes of one kind of event on the file with this name.
@@ -40,6 +42,41 @@ fn shell(means: Means, directory: &Path, line: &str) -> (Recorded, Collected) {
     let counted = recorded.info.counted.expect("the kernel counts");
     assert_eq!(counted.bytes_unexplained, 0, "{means} {counted:?}");
     (recorded, kept)
+}
+
+#[test]
+fn what_of_a_file_is_cached_is_seen_when_it_is_opened() {
+    const BYTES: usize = 8 << 20;
+    let means = Means::Ebpf;
+    if let Some(refused) = refusal(means, &Subject::Command(vec!["true".into()])) {
+        skipped(format!("no recording by {means} here: {refused}"));
+        return;
+    }
+    // Where temporary files live in memory none of their pages can be dropped.
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = directory.path().join("in");
+    std::fs::write(&path, vec![7; BYTES]).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    file.sync_all().unwrap();
+    for cached in [0, BYTES / 2, BYTES] {
+        for advice in [libc::POSIX_FADV_DONTNEED, libc::POSIX_FADV_RANDOM] {
+            // SAFETY: the descriptor is open, and no memory is touched.
+            unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) };
+        }
+        let pages = (BYTES / 4096) as u64;
+        if pages_held(&file, pages).is_none_or(|held| held.contains(&true)) {
+            skipped("files here do not leave the page cache when they are dropped");
+            return;
+        }
+        for page in 0..cached / 4096 {
+            file.read_exact_at(&mut [0; 4096], page as u64 * 4096).unwrap();
+        }
+        let line = "dd if=in of=out bs=4096 count=1 status=none";
+        let (_, kept) = shell(means, directory.path(), line);
+        let named = |path: &str| path.ends_with("/in");
+        let found = kept.files.values().find(|file| file.path.as_deref().is_some_and(named));
+        assert_eq!(found.unwrap().resident_bytes, Some(cached as u64));
+    }
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Counting {
         Self {
             ladder: Ladder::new(&look),
             warm_frac: look.files.warm_frac(),
-            critical: Critical::new(&tables.streams, look.idle, overhead_ns),
+            critical: Critical::new(&tables.streams, look.idle, (overhead_ns, machine(info).cpus)),
             classifier: Classifier::new(look.files),
         }
     }
@@ -97,29 +97,30 @@ impl Counting {
             category.mean_s = time.mean_s();
         }
         let (caches, write_back) = self.ladder.finish();
-        let host = info.host.as_ref();
-        let text = |key: &str| host.and_then(|host| host.get(key));
         Demand {
             elapsed_s: if info.elapsed_s > 0.0 { info.elapsed_s } else { timed.elapsed_s },
-            machine: Machine {
-                cpu_model: text("cpu_model")
-                    .and_then(|value| value.as_str())
-                    .unwrap_or_default()
-                    .to_owned(),
-                cpus: text("cpus")
-                    .and_then(serde_json::Value::as_u64)
-                    .and_then(|cpus| u32::try_from(cpus).ok())
-                    .unwrap_or(0),
-                processor_s: text("processor_s").and_then(serde_json::Value::as_f64),
-            },
+            machine: machine(info),
             work: Work { streams: timed.streams, ..timed.work },
             categories: categories.into_iter().map(|(name, c)| (name.to_owned(), c)).collect(),
             caches,
             write_back,
             warm_frac: self.warm_frac,
             sequential_bytes: timed.sequential_bytes,
-            overlap_s: timed.overlap_s,
+            overlap: timed.overlap,
         }
+    }
+}
+
+/// The machine of a recording, as far as its trace says.
+fn machine(info: &TraceInfo) -> Machine {
+    let host = info.host.as_ref();
+    let fact = |key: &str| host.and_then(|host| host.get(key));
+    let number = |key: &str| fact(key).and_then(serde_json::Value::as_u64);
+    let cpu_model = fact("cpu_model").and_then(serde_json::Value::as_str).unwrap_or_default();
+    Machine {
+        cpu_model: cpu_model.to_owned(),
+        cpus: number("cpus").and_then(|cpus| u32::try_from(cpus).ok()).unwrap_or(0),
+        processor_s: fact("processor_s").and_then(serde_json::Value::as_f64),
     }
 }
 

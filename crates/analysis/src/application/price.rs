@@ -1,19 +1,26 @@
 //! Counts times times: what each category takes on a system.
 
-use ioscape_model::app::{Category, Demand, DirtyRung, Misses};
+use ioscape_model::app::{Category, Demand, DirtyRung, Misses, OverlapRung};
 use ioscape_model::{Element, ElementName, Figure};
 
 use super::{System, Term};
 
 const PAGE_BYTES: f64 = 4096.0;
+/// Entries of the directories whose listing from storage is timed: a hundred files and two for itself
+/// (`engine/src/elements/forgotten.rs`).
+const MISSED_DIRECTORY_ENTRIES: f64 = 102.0;
 
 /// How far the model itself is off, as standard deviations of a relative error: choices, none of them
 /// fitted. Operations in memory take up to half as long again between other work as in a loop; a
-/// device answers otherwise when requests come singly; write-back chooses its own time.
+/// device answers otherwise when requests come singly, and another minute (syncs of one filesystem took
+/// 0.43 to 0.62 ms within half an hour); write-back chooses its own time.
 pub(super) const WORK_SD: f64 = 0.05;
+/// Work of a program that waits for no device here, as it may have done where it was recorded: after a
+/// wait the processor's own caches are cold, and work takes up to half as long again.
+const UNINTERRUPTED_WORK_SD: f64 = 0.3;
 const MEMORY_SD: f64 = 0.25;
 const CHANGE_SD: f64 = 0.25;
-const SYNC_SD: f64 = 0.15;
+const SYNC_SD: f64 = 0.2;
 const MISS_SD: f64 = 0.2;
 pub(super) const WRITE_BACK_SD: f64 = 0.3;
 const RECORDED_SD: f64 = 0.3;
@@ -81,8 +88,12 @@ impl Kind {
 pub(super) fn terms(system: &System, demand: &Demand, warnings: &mut Vec<String>) -> Vec<Term> {
     let (speed, speed_sd) = processor_speed(system, demand, warnings);
     let work = &demand.work;
+    let work_sd = if system.is_in_memory { UNINTERRUPTED_WORK_SD } else { WORK_SD };
     let mut terms = vec![
-        own("work", work.gaps as f64, work.processor_s * speed, WORK_SD.hypot(speed_sd)),
+        Term {
+            is_processors: true,
+            ..own("work", work.gaps as f64, work.processor_s * speed, work_sd.hypot(speed_sd))
+        },
         own("other_waits", work.streams as f64, work.other_s, RECORDED_SD),
         own("idle", work.streams as f64, work.idle_s, WORK_SD),
     ];
@@ -98,7 +109,8 @@ pub(super) fn terms(system: &System, demand: &Demand, warnings: &mut Vec<String>
 /// A part that the recording alone says.
 fn own(category: &str, count: f64, seconds: f64, model_sd: f64) -> Term {
     let category = category.to_owned();
-    Term { category, count, seconds, measured_sd: 0.0, model_sd, shared: 1.0 }
+    let (measured_sd, shared, is_processors) = (0.0, 1.0, false);
+    Term { category, count, seconds, measured_sd, model_sd, shared, is_processors }
 }
 
 /// Touches of mapped pages, as the trace counts them.
@@ -134,6 +146,7 @@ fn category_term(system: &System, (word, category): (&str, &Category), speed: f6
         measured_sd,
         model_sd: kind.model_sd(),
         shared: SHARED,
+        is_processors: !kind.is_of_device(),
     }
 }
 
@@ -162,7 +175,11 @@ fn seconds_of(system: &System, name: ElementName, element: &Element, category: &
     let terms = &element.terms;
     match name {
         // An entry is an operation.
-        ElementName::ReaddirEntry | ElementName::ReaddirMissed => pages * element.time_s.value,
+        ElementName::ReaddirEntry => pages * element.time_s.value,
+        // Each directory is a read of its own, however few entries it has.
+        ElementName::ReaddirMissed => {
+            pages.max(count * MISSED_DIRECTORY_ENTRIES) * element.time_s.value
+        }
         // Measured at one size: bytes beyond that cost what aligned ones do.
         ElementName::AppendUnaligned | ElementName::WritePartialCached => {
             let own_bytes = if name == ElementName::AppendUnaligned { 4120.0 } else { 100.0 };
@@ -174,7 +191,12 @@ fn seconds_of(system: &System, name: ElementName, element: &Element, category: &
             let per_byte_s = system.element(whole).map_or(0.0, |e| e.terms.per_byte_s);
             count * element.time_s.value + (bytes - own_bytes * count) * per_byte_s
         }
-        // The first page and piece are those of the usual one.
+        ElementName::SyncGrown | ElementName::SyncNew | ElementName::WriteDsync
+            if terms.per_extent_s == 0.0 =>
+        {
+            let further = (extents - count).max(0.0) * extent_s(system);
+            count * terms.per_call_s + pages * terms.per_page_s + bytes * terms.per_byte_s + further
+        }
         _ if has_amount(element) => {
             count * terms.per_call_s
                 + bytes * terms.per_byte_s
@@ -183,6 +205,11 @@ fn seconds_of(system: &System, name: ElementName, element: &Element, category: &
         }
         _ => count * element.time_s.value,
     }
+}
+
+/// Time of a further piece of dirty data in one sync: told where pieces far apart are overwritten.
+fn extent_s(system: &System) -> f64 {
+    system.element(ElementName::SyncOverwritten).map_or(0.0, |element| element.terms.per_extent_s)
 }
 
 fn has_amount(element: &Element) -> bool {
@@ -212,6 +239,7 @@ fn misses(system: &System, demand: &Demand) -> Vec<Term> {
             measured_sd: measured_sd(element),
             model_sd: MISS_SD,
             shared: SHARED,
+            is_processors: false,
         })
     };
     let mut terms = Vec::new();
@@ -225,8 +253,9 @@ fn misses(system: &System, demand: &Demand) -> Vec<Term> {
     if let Some(byte_s) = byte_s {
         let bytes = missing.sequential_pages * PAGE_BYTES;
         let share = (bytes / (demand.sequential_bytes as f64).max(1.0)).min(1.0);
-        let waited_s = bytes * (byte_s - hit_byte_s).max(0.0) / system.device_factor
-            - demand.overlap_s * share;
+        let read_s = bytes * (byte_s - hit_byte_s).max(0.0) / system.device_factor;
+        let window_s = system.read_ahead_bytes * byte_s / system.device_factor;
+        let waited_s = read_s - hidden_s(&demand.overlap, window_s) * share;
         let name = ElementName::ReadSequentialMiss;
         let seconds = waited_s.max(0.0) * system.device_factor;
         terms.extend(term(name, missing.sequential_pages, seconds, frac("read_hit")));
@@ -245,6 +274,21 @@ fn misses(system: &System, demand: &Demand) -> Vec<Term> {
         terms.extend(term(ElementName::WritePartialMiss, pages, pages * more_s, frac));
     }
     terms
+}
+
+/// Time between reads in which read-ahead works, where it takes `window_s` for what it fetches before
+/// it waits for the reader.
+fn hidden_s(rungs: &[OverlapRung], window_s: f64) -> f64 {
+    let above = rungs.iter().position(|rung| rung.limit_s >= window_s);
+    match above {
+        None => rungs.last().map_or(0.0, |last| last.seconds),
+        Some(0) => rungs[0].seconds * (window_s / rungs[0].limit_s),
+        Some(at) => {
+            let (low, high) = (&rungs[at - 1], &rungs[at]);
+            let weight = (window_s - low.limit_s) / (high.limit_s - low.limit_s);
+            low.seconds + weight * (high.seconds - low.seconds)
+        }
+    }
 }
 
 /// Time of a call without its bytes; all of it where nothing was asked about bytes.

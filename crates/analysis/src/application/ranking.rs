@@ -3,7 +3,7 @@
 
 use ioscape_stats::NORMAL_90;
 
-use super::{Answer, REPEATABILITY, Term};
+use super::{Answer, REPEATABILITY, Term, speed_error_s};
 
 /// A place in the ranking.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,8 @@ fn differ(a: &Answer, b: &Answer) -> bool {
 }
 
 fn systematic(a: &Answer, b: &Answer) -> f64 {
-    let mut variance = 0.0;
+    // Each record was taken at a speed of its own.
+    let mut variance = speed_error_s(&a.terms).powi(2) + speed_error_s(&b.terms).powi(2);
     let find = |terms: &[Term], category: &str| {
         terms.iter().find(|term| term.category == category).cloned()
     };

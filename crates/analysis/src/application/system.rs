@@ -52,7 +52,14 @@ pub struct System {
     pub cpu_model: String,
     /// How many times as fast the device is as it was found.
     pub device_factor: f64,
+    /// What the kernel reads ahead of a stream, bytes.
+    pub read_ahead_bytes: f64,
+    /// Files live in memory: no page and no name of them can be missing.
+    pub is_in_memory: bool,
 }
+
+/// What the kernel reads ahead where nobody said otherwise (`VM_READAHEAD_PAGES`, mm.h).
+const READ_AHEAD_BYTES: f64 = 131_072.0;
 
 /// The kernel limits dirty data to this share of the memory that a group may have, and begins to write
 /// back at half of that (mm/page-writeback.c, `vm_dirty_ratio` and `dirty_background_ratio`).
@@ -69,6 +76,8 @@ impl System {
             cpus: 1,
             cpu_model: String::new(),
             device_factor: 1.0,
+            read_ahead_bytes: READ_AHEAD_BYTES,
+            is_in_memory: false,
         }
     }
 
@@ -95,6 +104,12 @@ impl System {
             dirty_bytes: (background_bytes, limit_bytes),
             cpus: host.cpus,
             cpu_model: host.cpu_model.clone(),
+            read_ahead_bytes: record
+                .header
+                .target
+                .read_ahead_bytes
+                .map_or(READ_AHEAD_BYTES, |bytes| bytes as f64),
+            is_in_memory: record.header.target.is_in_memory(),
             ..Self::new(record.elements.clone(), memory_bytes)
         })
     }
@@ -116,6 +131,7 @@ impl System {
 
     /// The element of a kind of operation, or of the nearest kind that was measured.
     pub fn element(&self, name: ElementName) -> Option<&Element> {
+        let name = if self.is_in_memory { in_memory(name) } else { name };
         let direct = self.elements.get(&name);
         direct.or_else(|| nearest(name).iter().find_map(|other| self.elements.get(other)))
     }
@@ -140,6 +156,18 @@ fn memory_bytes(record: &Record) -> f64 {
     }
     let available = host.memory_available_bytes.max(1 << 20) as f64;
     limit.min(available)
+}
+
+/// What an operation that misses elsewhere is where files live in memory.
+fn in_memory(name: ElementName) -> ElementName {
+    use ElementName as E;
+    match name {
+        E::OpenMissed => E::OpenCached,
+        E::StatMissed => E::StatCached,
+        E::ReaddirMissed => E::ReaddirEntry,
+        E::UnlinkMissed => E::Unlink,
+        name => name,
+    }
 }
 
 /// Kinds of operations that stand in for one that was not measured, the nearest first.

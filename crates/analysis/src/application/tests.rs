@@ -1,6 +1,6 @@
 //! Vectors and demands made by hand: seconds are arithmetic.
 
-use ioscape_model::app::{App, CacheRung, Category, Demand, DirtyRung, Misses, Work};
+use ioscape_model::app::{App, CacheRung, Category, Demand, DirtyRung, Misses, OverlapRung, Work};
 use ioscape_model::{Element, ElementName as E, Figure, Terms};
 
 use super::*;
@@ -88,6 +88,32 @@ fn what_no_element_prices_counts_as_it_was_recorded_and_is_said() {
     assert!(said.warnings[0].contains("50 % of the calls"), "{:?}", said.warnings);
 }
 
+#[test]
+fn further_pieces_of_a_sync_cost_what_they_do_where_files_are_overwritten() {
+    let over = Terms { per_call_s: 2e-3, per_extent_s: 3e-3, ..Terms::default() };
+    let overwritten = element(E::SyncOverwritten, over.time_s(0.0, 1.0, 1.0), over);
+    let mut elements = vector();
+    elements.retain(|element| element.name != E::SyncGrown);
+    elements.extend([plain(E::SyncGrown, 2.5e-3), overwritten]);
+    let system = System::new(elements, 64e6);
+    let grown = Category { pages: 200, extents: 150, ..category(100) };
+    near(value(&system, &demand(&[("sync_grown", grown)])), 100.0 * 2.5e-3 + 50.0 * 3e-3);
+}
+
+#[test]
+fn names_in_memory_are_never_missed_and_a_directory_on_storage_is_a_read() {
+    let mut elements = vector();
+    elements.extend([plain(E::StatCached, 1e-6), plain(E::ReaddirMissed, 1e-5)]);
+    let system = System::new(elements, 64e6);
+    let missed = Category { mean_s: Some(1e-3), ..category(1000) };
+    let asked = demand(&[("stat_missed", missed)]);
+    near(value(&System { is_in_memory: true, ..system.clone() }, &asked), 1e-3);
+    near(value(&system, &asked), 1.0);
+    let listed = |pages| Category { pages, ..category(10) };
+    near(value(&system, &demand(&[("readdir_missed", listed(30))])), 10.0 * 102.0 * 1e-5);
+    near(value(&system, &demand(&[("readdir_missed", listed(5000))])), 5000.0 * 1e-5);
+}
+
 fn reader() -> Demand {
     let misses = |requests: f64| Misses {
         random_requests: requests,
@@ -116,8 +142,15 @@ fn misses_are_those_of_the_memory_there_is() {
     let larger = system().changed(&WhatIf { memory_bytes: Some(1e9), ..WhatIf::default() });
     near(value(&larger.unwrap(), &reader()), hits);
     // Time between reads in sequence hides what it can, and no more.
-    let hidden = Demand { overlap_s: 1e3, sequential_bytes: 4096, ..reader() };
+    let rung = |limit_s, seconds| OverlapRung { limit_s, seconds };
+    let overlap = vec![rung(1e-5, 1e-2), rung(1e-3, 1e3)];
+    let hidden = Demand { overlap: overlap.clone(), sequential_bytes: 4096, ..reader() };
     near(value(&system(), &hidden), hits + random);
+    // Read-ahead that fetches next to nothing hides next to nothing.
+    let short = System { read_ahead_bytes: 4096.0, ..system() };
+    let little = Demand { overlap, sequential_bytes: 40_960_000, ..reader() };
+    let left = sequential - 1e-2 * 4096.0 * 1e-9 / 1e-5;
+    near(value(&short, &little), hits + random + left);
 }
 
 #[test]

@@ -1,17 +1,18 @@
 #!/bin/bash
 # Makes the models of this directory: each program is set up, recorded once and described.
 #   recipes.sh IOSCAPE DIRECTORY     DIRECTORY is emptied; the models are written beside this script
-# They were made on ext4, Linux 6.18, as root (eBPF), with SQLite, GNU tar, Git, GNU grep and
-# GNU sort.
+# They were made on ext4, Linux 6.18, as root (eBPF), with SQLite, PostgreSQL 15, Python, Cargo, GNU tar,
+# Git, GNU grep and GNU sort.
 set -eu
 ioscape=$1; work=$2; here=$(cd "$(dirname "$0")" && pwd)
 
 fresh() { rm -rf "$work"; mkdir -p "$work"; cd "$work"; }
 
+user= # whom the recorded program runs as, where it is not to be root
 model() { # NAME COMMAND…
     name=$1; shift
     sync
-    "$ioscape" trace record -q -o "$work/$name.trace" -- "$@" > /dev/null
+    "$ioscape" trace record -q ${user:+--user "$user"} -o "$work/$name.trace" -- "$@" > /dev/null
     rm -f "$here/$name.json"
     "$ioscape" trace model "$work/$name.trace" -o "$here/$name.json"
 }
@@ -50,8 +51,47 @@ for d in range(40):
 P
 }
 
+# pgbench's own mix (TPC-B) of two clients, 2000 transactions each, over three branches and 16 MB of buffers.
+postgres() {
+    fresh
+    pg=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
+    mkdir pg && chown -R postgres "$work"
+    serve="$pg/postgres -D pg -k $work/pg -h '' -c shared_buffers=16MB -c autovacuum=off >/dev/null 2>&1 &
+        until $pg/pg_isready -q -h $work/pg; do sleep 0.01; done"
+    setpriv --reuid=postgres --regid=postgres --clear-groups sh -ec "$pg/initdb -D pg -A trust > /dev/null
+        $serve; $pg/pgbench -q -i -s 3 -h $work/pg postgres 2> /dev/null; kill -INT \$!; wait"
+    user=postgres model postgres-oltp sh -ec "$serve
+        $pg/pgbench -n -h $work/pg -c 2 -j 1 -t 2000 --random-seed=7 postgres 2> /dev/null; kill -INT \$!; wait"
+}
+
+# What etcd does for each change: 2300 bytes are appended to a file laid out in advance, and synced.
+log() {
+    fresh
+    model etcd-log python3 -c "
+import os
+f = os.open('wal', os.O_CREAT | os.O_RDWR)
+os.posix_fallocate(f, 0, 64 << 20)
+for i in range(4000):
+    os.write(f, b'x' * 2300)
+    os.fdatasync(f)"
+}
+
+# A library of 40 modules, built without network.
+cargo_build() {
+    fresh
+    cargo -q new --lib --vcs none built && cd built
+    for i in $(seq 40); do
+        for j in $(seq 20); do
+            echo "pub fn f$j(x: u64) -> u64 { let v: Vec<u64> = (0..x).map(|y| y * $i + $j).collect(); v.iter().sum() }"
+        done > "src/m$i.rs"
+        echo "pub mod m$i;" >> src/lib.rs
+    done
+    model cargo-build cargo -q build --offline
+}
+
 sqlite sqlite-wal wal
 sqlite sqlite-delete delete
+postgres; log; cargo_build
 tree; model tar-create tar cf a.tar src
 tree; tar cf a.tar src; rm -r src; model tar-extract tar xf a.tar
 tree; model grep grep -r nothing_of_this src || true

@@ -4,17 +4,18 @@
 
 use std::ffi::CString;
 use std::fs::{self, File};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use ioscape_model::ElementName::{self, OpenMissed, ReaddirMissed, StatMissed, UnlinkMissed};
 use ioscape_model::{Code, Warning};
-use rustix::fs::{Advice, AtFlags, Mode, OFlags};
+use rustix::fs::{Advice, AtFlags, Mode, OFlags, fstat};
 
 use super::Probe;
+use super::cached::lay_out;
 use super::names::{Crowd, list};
 use super::sample::Shape;
-use super::workplace::{Enough, Workplace};
+use super::workplace::{Buffer, Enough, PAGE, Workplace, read_at};
 use crate::cgroup::{Group, Version};
 use crate::error::Result;
 use crate::memory_limit::MemoryLimit;
@@ -24,6 +25,9 @@ use crate::target::describe;
 /// Directories, each with its files: they lie together on storage, as what `tar x` makes does.
 const DIRECTORIES: usize = 12;
 const FILES: usize = 100;
+/// A file whose pages are read before names are, bytes.
+const FILLER_BYTES: u64 = 8 << 20;
+const FILLER: &str = "filler";
 /// A limit that holds nothing back, bytes: the group is only for its account.
 const NO_LIMIT_BYTES: u64 = 1 << 50;
 
@@ -33,6 +37,8 @@ pub(super) struct Forgotten {
     run: RunId,
     account: Option<Account>,
     crowds: Vec<Crowd>,
+    /// Read from storage before names are.
+    filler: Option<(OwnedFd, Buffer)>,
 }
 
 /// Whose memory it is that is emptied. Dropping it leaves the group.
@@ -46,7 +52,7 @@ struct Account {
 
 impl Forgotten {
     pub(super) fn new(run: &RunId) -> Self {
-        Self { run: run.clone(), account: None, crowds: vec![] }
+        Self { run: run.clone(), account: None, crowds: vec![], filler: None }
     }
 }
 
@@ -75,6 +81,11 @@ impl Probe for Forgotten {
             }
             self.crowds.push(crowd);
         }
+        let mut buffer = at.buffer(1 << 20);
+        let length = at.room_bytes(FILLER_BYTES).max(1 << 20);
+        let file = lay_out(at, FILLER, (&mut buffer, length))?;
+        rustix::fs::fdatasync(&file).map_err(|error| at.error("write back", error))?;
+        self.filler = Some((file, buffer));
         self.account = Some(account);
         Ok(())
     }
@@ -83,6 +94,9 @@ impl Probe for Forgotten {
         let Some(account) = &self.account else { return Ok(()) };
         rustix::fs::syncfs(at.root()).map_err(|error| at.error("write back", error))?;
         account.empty(at)?;
+        if let Some(filler) = &mut self.filler {
+            tire(at, filler)?;
+        }
         let before_bytes = read_bytes();
         for (number, crowd) in self.crowds.iter().enumerate() {
             list(at, crowd.directory.as_fd(), ReaddirMissed)?;
@@ -99,6 +113,19 @@ impl Probe for Forgotten {
         }
         Ok(())
     }
+}
+
+/// Uses up what a limit of requests lets through at once: a round looks at few names.
+fn tire(at: &mut Workplace, (file, buffer): &mut (OwnedFd, Buffer)) -> Result<()> {
+    let length = fstat(&*file).map_or(0, |stat| stat.st_size as u64);
+    rustix::fs::fadvise(&*file, 0, None, Advice::DontNeed).ok();
+    rustix::fs::fadvise(&*file, 0, None, Advice::Random).ok();
+    let pages = at.shuffled(length / PAGE as u64);
+    at.ramp(|call| match pages.get(call as usize) {
+        Some(page) => read_at(&*file, buffer.get_mut(PAGE), page * PAGE as u64),
+        None => Ok(()),
+    })?;
+    Ok(())
 }
 
 fn refuse_all(probe: &Forgotten, at: &mut Workplace, why: &str) {

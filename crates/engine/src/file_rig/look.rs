@@ -25,7 +25,8 @@ impl FileRig {
     /// How much of the data is resident, and what share of the requests will find theirs.
     ///
     /// Random requests are spread evenly: the resident share is their hit fraction. A sequential
-    /// stream meets what lies ahead of it, beyond what read-ahead has just brought in.
+    /// stream meets what lies ahead of it, beyond the request that is on its way and what read-ahead
+    /// has just brought in.
     pub(super) fn look(&self, running: &Running) -> Looked {
         // On an overlay or a network filesystem the file we hold may have no pages of its own.
         if !self.hints.counters && !self.hints.in_memory {
@@ -41,6 +42,8 @@ impl FileRig {
         }
         let began_ns = self.clock.now_ns();
         let share = running.work.share_bytes();
+        // Sizes vary up to about twice the mean.
+        let skip_bytes = 2 * running.work.size_mean + self.ahead_skip_bytes;
         let (mut resident_bytes, mut ahead_sum) = (0, 0.0);
         for (index, worker) in running.workers.iter().enumerate() {
             let (file, base) = running.place(index);
@@ -48,7 +51,7 @@ impl FileRig {
                 return Looked { next_ns: u64::MAX, ..Looked::default() };
             };
             resident_bytes += cached.resident_bytes;
-            let from = worker.published.position() + self.ahead_skip_bytes;
+            let from = worker.published.position() + skip_bytes;
             ahead_sum += ahead(file, from, base + share)
                 .unwrap_or(cached.resident_bytes as f64 / share as f64);
         }

@@ -28,8 +28,19 @@ pub struct Demand {
     pub warm_frac: Option<f64>,
     /// Bytes of all reads that began where the one before ended.
     pub sequential_bytes: u64,
-    /// Time between these reads, in which the next data can be fetched, on the critical path, seconds.
-    pub overlap_s: f64,
+    /// Time between these reads, on the critical path, in which the next data can be fetched: the
+    /// smallest limit first. Read-ahead fetches so much and then waits for the reader.
+    pub overlap: Vec<OverlapRung>,
+}
+
+/// Time between reads, where of each stretch only so much counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct OverlapRung {
+    /// What counts of a stretch at most, seconds.
+    pub limit_s: f64,
+    /// All stretches together, seconds.
+    pub seconds: f64,
 }
 
 /// The machine of a recording.
@@ -55,6 +66,9 @@ pub struct Work {
     pub processor_total_s: f64,
     /// Neither on a processor nor in a recorded call, on the critical path, seconds.
     pub other_s: f64,
+    /// The same with fewer streams at it than there were processors: another program had the processor,
+    /// such as the recorder. Elsewhere it has not, and this does not count.
+    pub displaced_s: f64,
     /// All streams waited for something that is no storage, seconds.
     pub idle_s: f64,
     /// Stretches of work between calls.
@@ -75,7 +89,7 @@ pub struct Category {
     pub bytes: u64,
     /// Dirty, cached or mapped pages of them, or entries of directories.
     pub pages: u64,
-    /// Pieces that these pages lie in.
+    /// Pieces that these pages lie in; one that reaches beyond the end that its file had counts as two.
     pub extents: u64,
     /// Share of their time that lies on the critical path: 1 where one stream is at it alone.
     pub critical_frac: f64,

@@ -129,7 +129,7 @@ pub(crate) fn exit(maps: &Maps, layout: &Layout) -> Vec<Instruction> {
     routine.asm.jump_if(R0, If::Equal, 0, end);
     fill(&mut routine);
     routine.asm.copy(R6, R0);
-    for offset in [at::INODE, at::DEVICE, at::SIZE, at::FILE_MODE, at::PATH_BYTES] {
+    for offset in [at::INODE, at::DEVICE, at::SIZE, at::FILE_MODE, at::CACHED, at::PATH_BYTES] {
         routine.asm.store_number(Width::Double, R6, offset, 0);
     }
     tell_made(&mut routine);

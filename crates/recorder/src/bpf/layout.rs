@@ -46,6 +46,8 @@ pub(crate) struct Inode {
     pub(crate) size: i32,
     pub(crate) super_block: i32,
     pub(crate) device: i32,
+    /// `i_mapping`, then `address_space.nrpages`.
+    pub(crate) cached: (i32, i32),
 }
 
 /// `struct folio` and `struct address_space`.
@@ -111,6 +113,7 @@ impl Layout {
                 size: at("inode.i_size")?,
                 super_block: at("inode.i_sb")?,
                 device: at("super_block.s_dev")?,
+                cached: (at("inode.i_mapping")?, at("address_space.nrpages")?),
             },
             table: (at("files_struct.fdt")?, at("fdtable.fd")?),
             program_file: at("linux_binprm.file")?,

@@ -13,7 +13,7 @@ fn begin(routine: &mut Routine, kind: Kind) {
     routine.reserve(i32::from(at::PATHS));
     routine.asm.copy(R6, R0);
     routine.head(R6, kind, R9);
-    for offset in [at::FILE_MODE, at::PATH_BYTES] {
+    for offset in [at::FILE_MODE, at::CACHED, at::PATH_BYTES] {
         routine.asm.store_number(Width::Double, R6, offset, 0);
     }
 }

@@ -25,8 +25,10 @@ pub(crate) mod at {
     pub(crate) const SIZE: i16 = 104;
     pub(crate) const FILE_MODE: i16 = 112;
     pub(crate) const FILE_FLAGS: i16 = 116;
-    pub(crate) const PATH_BYTES: i16 = 120;
-    pub(crate) const PATHS: i16 = 128;
+    /// Pages of an opened file in the page cache.
+    pub(crate) const CACHED: i16 = 120;
+    pub(crate) const PATH_BYTES: i16 = 128;
+    pub(crate) const PATHS: i16 = 136;
 }
 
 /// Length of a record without identity and paths.
@@ -82,6 +84,7 @@ impl Reader<'_> {
             bytes: self.double(at::SIZE),
             created: self.word(at::FILE_MODE) & FILE_WAS_CREATED != 0,
             flags: self.word(at::FILE_FLAGS),
+            cached_pages: Some(self.double(at::CACHED)),
         }
     }
 
@@ -97,7 +100,7 @@ impl Reader<'_> {
         Touched {
             thread: self.thread(),
             at_ns: self.start_ns(),
-            file: self.identity(),
+            file: Identity { cached_pages: None, ..self.identity() },
             first_page: self.argument(0),
             pages: self.argument(1),
         }

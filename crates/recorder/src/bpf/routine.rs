@@ -217,6 +217,10 @@ impl<'a> Routine<'a> {
         self.read((R6, at::FILE_MODE), 4, (R9, file.mode));
         self.read((R6, at::FILE_FLAGS), 4, (R9, file.flags));
         self.follow(R9, file.inode);
+        let (mapping, cached) = self.layout.inode.cached;
+        self.read((R6, at::CACHED), 8, (R9, mapping));
+        self.asm.load(Width::Double, R3, R6, at::CACHED);
+        self.read((R6, at::CACHED), 8, (R3, cached));
         self.tell_inode();
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct Known {
     inode: Option<Inode>,
     pub(crate) kind: FileKind,
     first_bytes: u64,
+    /// Pages of it that were cached when it was seen first, where a tracer told.
+    cached_pages: Option<u64>,
     /// Its length now.
     pub(crate) bytes: u64,
     /// It is run, or mapped to be run.
@@ -101,7 +103,11 @@ impl Files {
         // The inode of a file that was made may have been another's before.
         let known = self.by_inode.get(&inode).copied().filter(|_| !identity.created);
         if let Some(id) = known {
-            self.get(id).bytes = identity.bytes;
+            let known = self.get(id);
+            known.bytes = identity.bytes;
+            if !known.is_touched {
+                known.cached_pages = known.cached_pages.or(identity.cached_pages);
+            }
             self.learn_path(id, path);
             return id;
         }
@@ -115,6 +121,7 @@ impl Files {
         known.inode = Some(inode);
         known.kind = kind;
         (known.first_bytes, known.bytes) = (identity.bytes, identity.bytes);
+        known.cached_pages = identity.cached_pages;
         self.learn_path(id, path);
         id
     }
@@ -177,6 +184,7 @@ impl Files {
     pub(crate) fn tell(
         &mut self,
         sink: &mut dyn Sink,
+        page_bytes: u64,
         inserted: impl Fn(&Inode) -> Option<bool>,
     ) -> io::Result<()> {
         let mut at = 0;
@@ -189,11 +197,17 @@ impl Files {
                 Some(id)
             });
             let known = &self.all[at];
-            // Data that were touched, and of which no page had to come in, were there before. What came
-            // in in part counts as not there: it cannot be told which part.
             let was_looked_at = known.is_touched && known.first_bytes > 0;
             let came_in = known.inode.as_ref().filter(|_| was_looked_at).and_then(&inserted);
-            let resident_bytes = came_in.map(|came| if came { 0 } else { known.first_bytes });
+            let told = known.cached_pages.filter(|_| was_looked_at).map(|pages| pages * page_bytes);
+            let resident_bytes = match (told, came_in) {
+                // Its pages are another inode's (overlayfs), or it was read past the page cache.
+                (Some(0), Some(false)) => None,
+                (Some(bytes), _) => Some(bytes),
+                // It was open before. What came in in part counts as not there: which part is unknown.
+                (None, came_in) => came_in.map(|came| if came { 0 } else { u64::MAX }),
+            };
+            let resident_bytes = resident_bytes.map(|bytes| bytes.min(known.first_bytes));
             let entry = entry(at as u32 + 1, known, directory.unwrap_or(0));
             sink.file(FileEntry { resident_bytes, ..entry })?;
             at += 1;

@@ -39,6 +39,10 @@ pub(crate) struct Synced {
     pub(crate) extents: u64,
     /// Writes to the file since the sync before.
     pub(crate) writes: u64,
+    /// One piece holds pages that the file had before as well as new ones. The kernel writes each part
+    /// with a request of its own: only the new one needs blocks (`ext4_writepages` in fs/ext4/inode.c
+    /// goes over mapped pages first; in iomap each kind of extent has its own request).
+    pub(crate) spans_end: bool,
 }
 
 #[derive(Debug, Default)]
@@ -91,7 +95,8 @@ impl Dirty {
 
     /// Takes what a sync writes out.
     pub(crate) fn synced(&mut self, file: u32, is_directory: bool) -> Synced {
-        let clean = Synced { kind: SyncedKind::Clean, pages: 0, extents: 0, writes: 0 };
+        let clean =
+            Synced { kind: SyncedKind::Clean, pages: 0, extents: 0, writes: 0, spans_end: false };
         if is_directory {
             return Synced { kind: SyncedKind::Directory, ..clean };
         }
@@ -103,7 +108,8 @@ impl Dirty {
             () => SyncedKind::Overwritten,
         };
         let (pages, extents) = (file.pages, file.dirty.len() as u64);
-        let synced = Synced { kind, pages, extents, writes: file.writes };
+        let spans_end = kind == SyncedKind::Grown && file.spans(file.length_synced);
+        let synced = Synced { kind, pages, extents, writes: file.writes, spans_end };
         let length = file.length;
         *file = DirtyFile { length, length_synced: length, ..DirtyFile::default() };
         synced
@@ -111,6 +117,12 @@ impl Dirty {
 }
 
 impl DirtyFile {
+    /// Whether a piece begins before the end of a file of this length and reaches beyond its last page.
+    fn spans(&self, length: u64) -> bool {
+        let end = length.div_ceil(PAGE_BYTES);
+        self.dirty.range(..end).next_back().is_some_and(|(_, &to)| to > end)
+    }
+
     fn add(&mut self, from: u64, to: u64) {
         let (mut from, mut to) = (from, to);
         self.pages += to - from;
@@ -161,9 +173,15 @@ mod tests {
         dirty.written(1, 2300, 2300, 0);
         let grown = dirty.synced(1, false);
         assert_eq!(
-            (grown.kind, grown.pages, grown.extents, grown.writes),
-            (SyncedKind::Grown, 2, 1, 1)
+            (grown.kind, grown.pages, grown.extents, grown.writes, grown.spans_end),
+            (SyncedKind::Grown, 2, 1, 1, true)
         );
+        dirty.written(1, 4600, 2300, 0);
+        let within = dirty.synced(1, false);
+        assert_eq!((within.kind, within.pages, within.spans_end), (SyncedKind::Grown, 1, false));
+        dirty.written(1, 8192, 4096, 0);
+        let beyond = dirty.synced(1, false);
+        assert_eq!((beyond.kind, beyond.pages, beyond.spans_end), (SyncedKind::Grown, 1, false));
         dirty.written(1, 0, 10, 0);
         assert_eq!(dirty.synced(1, false).kind, SyncedKind::Overwritten);
         assert_eq!(dirty.synced(2, true).kind, SyncedKind::Directory);

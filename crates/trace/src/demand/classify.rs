@@ -7,7 +7,7 @@ use ioscape_model::app::Category;
 
 use super::files::{Files, Home};
 use crate::caches::PAGE_BYTES;
-use crate::character::dirty::{Dirty, SyncedKind};
+use crate::character::dirty::{Dirty, Synced, SyncedKind};
 use crate::{Event, FileKind, Flags, Op};
 
 /// Files made in a directory from which on it counts as a large one.
@@ -200,8 +200,7 @@ impl Classifier {
         state.bytes = state.bytes.max(end);
         if event.flags.has(Flags::SYNC) {
             let synced = self.dirty.synced(event.file, false);
-            let amount =
-                Amount { bytes: event.length, pages: synced.pages, extents: synced.extents };
+            let amount = Amount { bytes: event.length, ..amount_of(&synced) };
             return self.count(Name::WriteDsync.word(), amount);
         }
         let name = match () {
@@ -237,8 +236,7 @@ impl Classifier {
             SyncedKind::Directory => Name::SyncDirectory,
             SyncedKind::Clean => Name::SyncClean,
         };
-        let (pages, extents) = (synced.pages, synced.extents);
-        self.count(name.word(), Amount { pages, extents, ..NOTHING })
+        self.count(name.word(), amount_of(&synced))
     }
 
     fn open(&mut self, event: &Event) -> &'static str {
@@ -320,6 +318,12 @@ impl Classifier {
         let pages = event.length.max(1).div_ceil(PAGE_BYTES);
         self.count(FAULT, Amount { bytes: event.length, pages, extents: 0 });
     }
+}
+
+/// What a sync has to write: a piece that reaches beyond the old end of its file counts as two.
+fn amount_of(synced: &Synced) -> Amount {
+    let extents = synced.extents + u64::from(synced.spans_end);
+    Amount { pages: synced.pages, extents, ..NOTHING }
 }
 
 const NOTHING: Amount = Amount { bytes: 0, pages: 0, extents: 0 };

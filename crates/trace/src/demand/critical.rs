@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
-use ioscape_model::app::Work;
+use ioscape_model::app::{OverlapRung, Work};
 
 use super::classify::{FAULT, Operation};
 use super::look::Idle;
@@ -44,7 +44,7 @@ pub(super) struct Timed {
     pub(super) streams: u64,
     pub(super) elapsed_s: f64,
     pub(super) sequential_bytes: u64,
-    pub(super) overlap_s: f64,
+    pub(super) overlap: Vec<OverlapRung>,
 }
 
 #[derive(Debug, Default)]
@@ -84,17 +84,32 @@ pub(super) struct Critical {
     streams: HashMap<u32, Stream>,
     idle: Idle,
     overhead_ns: f64,
+    /// Processors; none are known where nobody said.
+    cpus: u32,
     /// Of each open file: where the read before ended, what had been shared at its start, and how long
     /// it took.
     reads: HashMap<u32, (u64, f64, u64)>,
+    /// What had been shared when a read of any file ended last.
+    read_ns: f64,
+    /// Time between reads of all files together, and between those of each file by limit.
+    between_ns: f64,
+    between_by_limit_ns: [f64; LIMITS_NS.len()],
     timed: Timed,
 }
+
+/// What counts of a stretch between two reads at most: from what memory to what a slow disk takes for
+/// the 128 KiB that read-ahead fetches.
+const LIMITS_NS: [f64; 8] = [1e4, 4e4, 1.6e5, 6.4e5, 2.56e6, 1.024e7, 4.096e7, 1.6384e8];
 
 /// Recording costs about as much before a call is timed as within it: half is in the call's time.
 const OVERHEAD_IN_CALL: f64 = 0.5;
 
 impl Critical {
-    pub(super) fn new(streams: &[StreamEntry], idle: Idle, overhead_ns: f64) -> Self {
+    pub(super) fn new(
+        streams: &[StreamEntry],
+        idle: Idle,
+        (overhead_ns, cpus): (f64, u32),
+    ) -> Self {
         // Those that no other started, or that nobody saw being started.
         let roots = streams.iter().filter(|stream| stream.parent == 0);
         let born = roots.map(|root| (root.start_ns, Due::Born { stream: root.id }));
@@ -109,7 +124,11 @@ impl Critical {
             streams: HashMap::new(),
             idle,
             overhead_ns,
+            cpus,
             reads: HashMap::new(),
+            read_ns: 0.0,
+            between_ns: 0.0,
+            between_by_limit_ns: [0.0; LIMITS_NS.len()],
             timed: Timed::default(),
         }
     }
@@ -149,6 +168,12 @@ impl Critical {
         let mut timed = std::mem::take(&mut self.timed);
         timed.elapsed_s = self.now_ns as f64 / 1e9;
         timed.streams = self.streams.len() as u64;
+        // Several files' stretches lie over each other: no more than all the time can be used.
+        let rung = |(limit_ns, between_ns): (f64, f64)| OverlapRung {
+            limit_s: limit_ns / 1e9,
+            seconds: between_ns.min(self.between_ns) / 1e9,
+        };
+        timed.overlap = LIMITS_NS.into_iter().zip(self.between_by_limit_ns).map(rung).collect();
         timed
     }
 
@@ -265,6 +290,7 @@ impl Critical {
 
     fn close_gap(&mut self, stream: u32, now_ns: u64, cpu_gap_ns: Option<u64>) {
         let (shared_ns, overhead_ns) = (self.shared_ns, self.overhead_ns);
+        let has_processor = self.at_it < self.cpus;
         let Some(stream) = self.streams.get_mut(&stream) else { return };
         if now_ns < stream.end_ns || !stream.is_at_it {
             return;
@@ -292,6 +318,8 @@ impl Critical {
             let time = self.timed.categories.entry(FAULT).or_default();
             time.shared_ns += on_path * rest_ns;
             time.busy_ns += rest_ns;
+        } else if has_processor {
+            work.displaced_s += on_path * rest_ns / 1e9;
         } else {
             work.other_s += on_path * rest_ns / 1e9;
         }
@@ -341,12 +369,17 @@ impl Critical {
             return;
         }
         let took_ns = event.duration_ns.unwrap_or(0);
+        let end_ns = self.shared_ns + took_ns as f64;
+        let free_ns = (self.shared_ns - std::mem::replace(&mut self.read_ns, end_ns)).max(0.0);
         let now = (event.offset + event.length, self.shared_ns, took_ns);
         let Some((end, mark_ns, took_ns)) = self.reads.insert(event.handle, now) else { return };
         if end == event.offset && end > 0 {
             self.timed.sequential_bytes += event.length;
-            let between_ns = self.shared_ns - mark_ns - took_ns as f64;
-            self.timed.overlap_s += between_ns.max(0.0) / 1e9;
+            self.between_ns += free_ns;
+            let between_ns = (self.shared_ns - mark_ns - took_ns as f64).max(0.0);
+            for (limit_ns, sum_ns) in LIMITS_NS.iter().zip(&mut self.between_by_limit_ns) {
+                *sum_ns += between_ns.min(*limit_ns);
+            }
         }
     }
 }

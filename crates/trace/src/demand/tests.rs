@@ -99,7 +99,8 @@ fn a_log_is_appended_to_and_synced() {
             ("append_unaligned", 2, 4600, 0, 0),
             ("close_written", 1, 0, 0, 0),
             ("create", 1, 0, 0, 0),
-            ("sync_grown", 2, 0, 3, 2),
+            // The second record lies over the end of the first page: a part is new, a part is not.
+            ("sync_grown", 2, 0, 3, 3),
             ("sync_new", 1, 0, 1, 1),
         ]
     );
@@ -163,7 +164,26 @@ fn more_memory_reads_less_of_a_loop() {
     near(*all.last().unwrap(), (BYTES / 4096) as f64);
     assert!(all.windows(2).all(|pair| pair[0] >= pair[1]), "{all:?}");
     assert_eq!(demand.sequential_bytes, 2 * BYTES - 2 * (1 << 17));
-    assert!(demand.overlap_s > 0.0);
+    assert!(demand.overlap.iter().all(|rung| rung.seconds > 0.0));
+}
+
+#[test]
+fn only_so_much_of_a_stretch_between_two_reads_hides_what_comes_next() {
+    let mut trace = made();
+    trace.file(1, 1 << 30, None);
+    for piece in 0..100 {
+        trace.call(Op::Read, 1, piece << 17, 1 << 17);
+        trace.now_ns += 900_000;
+    }
+    let demand = trace.demand();
+    let seconds = |limit_s: f64| {
+        let rung = demand.overlap.iter().find(|rung| rung.limit_s >= limit_s);
+        rung.map(|rung| (rung.limit_s, rung.seconds)).unwrap()
+    };
+    let (limit_s, some_s) = seconds(1e-5);
+    near(some_s, 99.0 * limit_s);
+    let (_, all_s) = seconds(1e-2);
+    near(all_s, 99.0 * (900_000 + WORK_NS) as f64 / 1e9);
 }
 
 #[test]

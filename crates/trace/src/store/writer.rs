@@ -18,7 +18,7 @@ use crate::classes::{self, class_of};
 use crate::{Event, FileEntry, Sink, StreamEntry, TraceInfo};
 
 /// Events of a row group; twice as many are held at most.
-const GROUP_EVENTS: usize = 1 << 17;
+const GROUP_EVENTS: usize = 1 << 15;
 /// Entries of the tables that are held at most.
 const ENTRIES_MAX: usize = 1 << 14;
 /// So much of the trace may be lost when the recorder is killed.
