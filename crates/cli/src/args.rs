@@ -37,7 +37,8 @@ pub(crate) struct DeviceArgs {
     /// Only read the block device TARGET; that is what happens anyway without --destroy
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// Allow overwriting the block device TARGET; repeat its path to confirm. A device in use, or with data on it that is recognised, is still refused
+    /// Allow overwriting the block device TARGET; repeat its path to confirm. Still refused: a
+    /// device in use, and a device on which known data, such as a filesystem, are found
     #[arg(long, value_name = "DEVICE", conflicts_with = "read_only")]
     pub(crate) destroy: Option<PathBuf>,
 }
@@ -81,7 +82,7 @@ pub(crate) struct RunArgs {
     /// Exit with 1 if a warning is this severe or worse
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub(crate) fail_on: Option<SeverityArg>,
-    /// Stop early once predictions are typically within ± this fraction (90 % interval)
+    /// Stop early once half of the predictions have a 90 % interval no wider than ± this fraction
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
     /// Print the plan, its time and the bytes it would write; measure nothing
@@ -123,9 +124,9 @@ pub(crate) struct RunArgs {
 /// From which severity on a doubt makes a run fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SeverityArg {
-    /// The number may mean something else than it seems to
+    /// A measured figure may mean something else than it seems to
     Warning,
-    /// The number should not be used
+    /// A measured figure should not be used
     Serious,
 }
 
@@ -202,7 +203,8 @@ pub(crate) enum MethodArg {
     Blend,
     /// Chen and Patterson's plan: 20 points over the data touched, 10 over every other parameter
     Paper,
-    /// Their first attempt: graphs around one workload, each of its parameters at 75 % of the best
+    /// Chen and Patterson's first attempt: graphs around one workload, in which each parameter has
+    /// the value that gives 75 % of its best throughput
     Global75,
     /// The grid of Chen and Patterson's Fig. 14: 162 points
     Orthogonal,
@@ -230,13 +232,14 @@ pub(crate) struct MeasureArgs {
     /// Half-width of the 95 % interval to reach, as a fraction of the throughput
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
-    /// Find the highest request rate that keeps p99 latency below this (open loop: counted from when a request was due)
+    /// Find the highest request rate that keeps p99 latency below this; requests are issued on a
+    /// schedule (open loop), and latency counts from the time each was due
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     pub(crate) p99_below: Option<f64>,
     /// How often to measure, each time prepared anew [default: 3; with --precision as often as it takes, 100 times at most]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: Option<u32>,
-    /// How long to go on until --precision is reached [default: 5m]
+    /// Longest time to spend on reaching --precision [default: 5m]
     #[arg(long, value_name = "DURATION", requires = "precision", conflicts_with_all = ["rounds", "p99_below"], value_parser = parse_duration_s)]
     pub(crate) budget: Option<f64>,
     /// Write a record of the measurement
@@ -273,7 +276,7 @@ pub(crate) enum EngineArg {
     Uring,
     /// pread and pwrite by a thread for each request in flight
     Threads,
-    /// No I/O: what the harness itself costs
+    /// No I/O: measures the overhead of ioscape itself
     Null,
 }
 
@@ -313,14 +316,17 @@ pub(crate) struct PredictArgs {
     /// The record of a run
     #[arg(value_name = "RECORD")]
     pub(crate) record: PathBuf,
-    /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
+    /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated
+    /// [default: all named workloads]
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
     /// Predict how long an application takes: a model made by `ioscape trace model`, or the name
     /// of an included one, such as sqlite-wal
     #[arg(long, value_name = "APP.json", conflicts_with_all = ["workload", "p99_max"])]
     pub(crate) app: Option<PathBuf>,
-    /// What if caches had another size, or a multiple of the one found, as in `read_cache=512MiB,write_cache=2x`; with --app `memory=1GiB` and `device=2x`
+    /// What if caches had another size: a size, or a multiple of the size found, as in
+    /// `read_cache=512MiB,write_cache=2x`; with --app `memory=1GiB` and `device=2x` (a device twice
+    /// as fast)
     #[arg(long, value_name = "CACHE=SIZE", value_delimiter = ',')]
     pub(crate) set: Vec<String>,
     /// Predict the highest request rate that keeps p99 latency below this, as in 1ms
@@ -347,10 +353,12 @@ pub(crate) struct ValidateArgs {
     /// Random seed, saved in the record [default: drawn]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Also show what each benchmark in this record of a suite would predict for every workload
+    /// Also show how wrong each benchmark in this record (of `ioscape suite`) would be, if its one
+    /// throughput were the prediction for every workload
     #[arg(long, value_name = "RECORD")]
     pub(crate) suite: Option<PathBuf>,
-    /// The layer that workloads are drawn from: through the page cache, or past it [default: that of the page cache, where the record has both]
+    /// Draw workloads that go through the page cache, or workloads that go past it [default:
+    /// through the page cache, where the record has both]
     #[arg(long, value_enum)]
     pub(crate) access: Option<AccessArg>,
     /// Exit with 1 if the median error is above this
@@ -385,7 +393,8 @@ pub(crate) struct CompareArgs {
     /// The records that it leaves, PREFIX-A.jsonl and PREFIX-B.jsonl; by default ioscape-compare-TIME in the current directory, in UTC
     #[arg(long, value_name = "PREFIX", requires = "live")]
     pub(crate) record: Option<PathBuf>,
-    /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated [default: all names]
+    /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated
+    /// [default: all named workloads]
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
     /// Rank the systems for an application: a model made by `ioscape trace model`, or the name of
@@ -398,7 +407,8 @@ pub(crate) struct CompareArgs {
     /// Exit with 1 if a system is slower than the baseline by more than this, beyond doubt
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) tolerance: Option<f64>,
-    /// Exit with 1 if some workload is `inconclusive`: no difference was shown, and one of this size could have been missed
+    /// Exit with 1 if some workload is `inconclusive`: no difference was shown, but a difference as
+    /// large as this could have been missed
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) require_resolution: Option<f64>,
     /// What the systems cost, in any currency: A=100,B=150, or files in place of letters
@@ -415,7 +425,8 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The record, with a validation of it where there is one; or several, to be seen side by side
+    /// A record, alone or with the record of its validation; or several records, to see them side
+    /// by side
     #[arg(value_name = "RECORD", required = true)]
     pub(crate) records: Vec<PathBuf>,
     /// A page to look at, or a summary for the terminal

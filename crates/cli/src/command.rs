@@ -72,7 +72,8 @@ pub(crate) enum Command {
     // Streams run where the kernel puts them: --pin is refused.
     #[command(mut_arg("pin", |arg| arg.hide(true)))]
     Replay(ReplayArgs),
-    /// Measure what each kind of operation takes: syncs, names, misses, copies, processes
+    /// Measure how long each kind of operation takes: syncs, calls on file names, cache misses,
+    /// copies, starting processes
     // There are no processes to spread: --pin is refused.
     #[command(mut_arg("pin", |arg| arg.hide(true)))]
     Vector(VectorArgs),

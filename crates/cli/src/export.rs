@@ -54,7 +54,7 @@ enum ExportFormat {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RowsArg {
-    /// One workload, pooled over its visits: its intervals are error bars
+    /// One workload, all its measurements (visits) pooled, with intervals to draw as error bars
     Estimates,
     /// One visit to a workload
     Visits,

@@ -62,8 +62,9 @@ pub(crate) struct ReplayArgs {
     /// Data in the page cache at the start
     #[arg(long, value_enum, value_name = "STATE", default_value_t = StartArg::AsRecorded)]
     start: StartArg,
-    /// For a model: multiply users (streams, each as busy, on the same data), data (files and
-    /// distances) or rate (calls per time); read sets the share of requests that read
+    /// For a model: multiply users (streams, each as busy as before, on the same data), data (sizes
+    /// of files and reuse distances) or rate (calls per time). read is no factor: it sets the share
+    /// of requests that are reads
     #[arg(long, value_name = "users=N,data=N,rate=N,read=N", value_parser = parse_scale)]
     scale: Option<Scale>,
     /// For a model: repeat it from its start for this long [default: run it once]
@@ -139,9 +140,10 @@ fn parse_scale(text: &str) -> Result<Scale, String> {
 /// When a call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Arrivals {
-    /// As long after the end of the previous call of its stream as when it was recorded
+    /// After the previous call of its stream has ended, plus the same pause as in the recording
     Closed,
-    /// At its recorded time after the start; calls that are late make others wait
+    /// At the same time after the start as in the recording; a late call delays the calls that wait
+    /// for its end
     Open,
 }
 

@@ -28,7 +28,9 @@ pub(crate) struct TraceArgs {
 enum TraceCommand {
     /// Record what a program, with all that it starts, does to files
     Record(record::RecordArgs),
-    /// Say what a trace or model holds: the five parameters first, then phases, durability, names, order
+    /// Say what a trace or model holds: first the five parameters (data touched, request size,
+    /// shares of reads and of sequential requests, processes), then phases, durability, names,
+    /// order of requests
     Show(show::ShowArgs),
     /// Make an application model: what a program does, without a name, path or content
     Model(model::ModelArgs),

@@ -254,7 +254,8 @@ pub static KEYS: [Key; 15] = [
         name: "seq_scope",
         flag: "seq-scope",
         value: "SCOPE",
-        help: "A sequential request continues the last (any) or the last read or write (direction)",
+        help: "What a sequential request continues: the last request of any kind (any), or the last one of \
+               its own kind, read or write (direction)",
         kind: Kind::Measured,
         set: |work, key, value| {
             let scopes = [SeqScope::Any, SeqScope::Direction];
@@ -275,7 +276,8 @@ pub static KEYS: [Key; 15] = [
         name: "layout",
         flag: "layout",
         value: "LAYOUT",
-        help: "Where the shares of the processes lie: a file each (private), one file (shared)",
+        help: "Where each process has its part of the data: in a file of its own (private), or in one file \
+               for all (shared)",
         kind: Kind::Measured,
         set: |work, key, value| {
             let layouts = [Layout::Private, Layout::Shared];
@@ -326,7 +328,8 @@ pub static KEYS: [Key; 15] = [
         name: "rate",
         flag: "rate",
         value: "RATE",
-        help: "Requests per second, even if earlier ones are not done (open loop); 0: closed loop",
+        help: "Requests per second, issued even if earlier ones are not done (open loop); 0: each process \
+               waits for its request before it makes the next (closed loop)",
         kind: Kind::Measured,
         set: |work, key, value| rate(key, value).map(|rate| work.rate = rate),
         show: |work| work.rate.to_string(),

@@ -14,8 +14,8 @@ use crate::exit::usage;
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct SuiteArgs {
-    /// Benchmarks, joined by commas, or one of critique, representative, table-1990; `list` prints
-    /// all names
+    /// Benchmarks, joined by commas, or critique, representative or table-1990 alone; `list` says
+    /// what each of these is
     #[arg(value_name = "NAME", required_unless_present = "resume")]
     pub(crate) names: Option<String>,
     /// Directories; several are taken in turn and compared with the first [default: the current
@@ -32,23 +32,25 @@ pub(crate) struct SuiteArgs {
     /// Size of Bonnie's file, 8KiB or more
     #[arg(long, value_name = "SIZE", value_parser = parse_file_size)]
     pub(crate) size: Option<u64>,
-    /// How long a figure of the operating-system suite is measured each time; TPC-B runs 10 times
-    /// as long
+    /// How long each measurement of the operating-system suite takes; a run of TPC-B takes 10 times
+    /// this
     #[arg(long, value_name = "DURATION", default_value = "0.2s", value_parser = parse_duration_s)]
     pub(crate) slice: f64,
     /// Time IOStone in whole seconds, as the published program does
     #[arg(long)]
     pub(crate) faithful: bool,
-    /// IOStone 1987 with its random numbers seeded, as it was meant
+    /// Seed the random numbers of IOStone 1987, as its authors meant to
     #[arg(long)]
     pub(crate) seeded: bool,
-    /// Andrew compiles with this program in place of the built-in stand-in
+    /// Compiler for the Andrew benchmark [default: a built-in substitute, which does a fixed amount
+    /// of work for each byte]
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) cc: Option<String>,
     /// Andrew copies each file with a command of its own, as the original did
     #[arg(long)]
     pub(crate) processes: bool,
-    /// Time each request in all trials, not only in the extra trial that is not scored
+    /// Time each request in all trials; by default only one additional trial does so, which is not
+    /// scored
     #[arg(long)]
     pub(crate) metered: bool,
     /// Go on with a suite that was interrupted

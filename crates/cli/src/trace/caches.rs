@@ -31,8 +31,8 @@ pub(crate) struct CachesArgs {
     /// programs were started at the same time. Or one model, which holds the answers for some sizes.
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
-    /// Sizes of the memory that files may take, to simulate; default: a ladder around the knee of the
-    /// curve.
+    /// Memory sizes to simulate, counting only memory for the data of files; default: several sizes
+    /// around the one from which more memory saves few misses.
     #[arg(long, value_name = "SIZE,…", value_parser = parse_size, value_delimiter = ',')]
     memory: Vec<u64>,
     /// Which page makes room for another.
@@ -41,8 +41,8 @@ pub(crate) struct CachesArgs {
     /// What is in memory at the start.
     #[arg(long, value_enum, default_value_t = TypedStart::Cold)]
     start: TypedStart,
-    /// Time between two updates of the simulated kernel's list counters [default: 2s, or a 200th of
-    /// the trace where that is shorter]
+    /// Time between two counts of the pages on the simulated kernel's lists [default: 2s or a 200th
+    /// of the length of the trace, whichever is shorter]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     counters: Option<f64>,
     /// Answer as JSON.
@@ -57,9 +57,10 @@ enum TypedPolicy {
     Lru,
     /// The page that came first; no read-ahead.
     Fifo,
-    /// Linux: two lists, refaults, read-ahead.
+    /// As Linux does with an active and an inactive list of pages, refaults and read-ahead.
     PageCache,
-    /// Linux with generations in place of the two lists, by its description: not validated here.
+    /// As Linux does with generations in place of the two lists (MGLRU); simulated from its
+    /// description, not compared with a kernel that runs it.
     Mglru,
 }
 
@@ -77,7 +78,7 @@ impl TypedPolicy {
 /// Starts as they are typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum TypedStart {
-    /// As many pages of each file as were cached when the recording first saw it opened.
+    /// Of each file as many pages as were cached when it was first opened in the recording.
     AsRecorded,
     /// No data; names and programs are in memory.
     Cold,

@@ -17,7 +17,7 @@ use crate::output::{self, answer, say};
 /// What can be typed.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// A trace; for fio, a model will do
+    /// A trace; with --format fio, a trace or a model
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
     /// What to write

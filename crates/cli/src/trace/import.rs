@@ -29,7 +29,8 @@ pub(crate) struct ImportArgs {
     /// The trace [default: beside the first file, .trace]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Columns of csv and their units, 1 for the first: t=5us,off=3B,len=4B,op=2
+    /// Columns of csv, counted from 1, and their units, as in t=5us,off=3B,len=4B,op=2: the time is
+    /// in column 5, in microseconds
     #[arg(long, value_name = "COLUMNS")]
     map: Option<String>,
     /// Keep the names of files in the trace, not only hashes under a key that is thrown away
@@ -48,9 +49,10 @@ Format), csv with --map, and csv whose columns are known: msr, \
 systor, alibaba, tencent, fiu, spc.
 
 --map: t (when), dur (how long), op, off, len, vol (volume; vol=2+3 takes two columns), stream (a \
-number for who asked), each with its column. Units of time: ns, ft (100 ns), us, ms, s; of places: B, \
-sec (512 B), K, P (4096 B), M. Also sep=comma, tab, blank or a mark, skip=1 (lines at the top), \
-layer=block, file or syscall.";
+number for who asked), each with its column. Units of time: ns, ft (100 ns), us, ms, s. Units of \
+off and len: B, sec (a sector, 512 B), K, P (a page, 4096 B), M. Also sep= (what \
+separates columns: comma, tab, blank, or a punctuation mark itself), skip= (how many lines at the \
+top to leave out), layer= (where requests were recorded: block, file or syscall).";
 
 /// One word for each format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -80,8 +80,8 @@ pub(crate) struct RecordArgs {
 enum By {
     /// Programs in the kernel: about a microsecond for each call; needs root
     Ebpf,
-    /// Stops the program at each call: tens of microseconds; needs no rights, but a command to
-    /// start
+    /// Stops the program at each call, which takes tens of microseconds; needs no rights, but
+    /// records only a command that it starts itself
     Ptrace,
     /// The kernel's totals only, no single calls; needs no rights
     Counters,

@@ -1,4 +1,4 @@
-//! A comparison in characters: what it says, then the tables behind it.
+//! A comparison in characters: what it says, which is which, then the tables behind it.
 
 use comfy_table::Cell;
 
@@ -15,6 +15,10 @@ use crate::doubts::Doubt;
 pub fn comparison_text(page: &ComparisonPage<'_>, width: usize, color: bool) -> String {
     let width = width.clamp(WIDTH_MIN, WIDTH_MAX);
     let mut text = Page { lines: Vec::new(), width, paint: Paint::new(color) };
+    for place in 1..page.systems.len() {
+        verdict(&mut text, page, place);
+    }
+    text.raw(String::new());
     for (place, (letter, words)) in legend(page).iter().enumerate() {
         let baseline = if place == 0 { " (the baseline)" } else { "" };
         text.wrapped(&format!("{letter}  "), &format!("{words}{baseline}"), Style::Plain);
@@ -38,9 +42,24 @@ pub fn comparison_text(page: &ComparisonPage<'_>, width: usize, color: bool) -> 
     text.finish()
 }
 
+fn verdict(text: &mut Page, page: &ComparisonPage<'_>, place: usize) {
+    let (system, letter) = (&page.document.systems[place - 1], letter(place));
+    let comparisons = of_system(page, place);
+    text.wrapped("", &sentence(system, comparisons, &letter), Style::Bold);
+    let failed = [intolerable(system, &letter), unresolved(page, comparisons, &letter)];
+    for words in failed.into_iter().flatten() {
+        text.wrapped("! ", &words, Style::Warning);
+    }
+}
+
 fn against(text: &mut Page, page: &ComparisonPage<'_>, place: usize) {
     let (system, letter) = (&page.document.systems[place - 1], letter(place));
     let comparisons = of_system(page, place);
+    if !comparisons.is_empty() {
+        text.heading(&format!("{letter} against A: workloads"));
+        table(text, &workloads(system, comparisons, &letter));
+        text.wrapped("  ", &workloads_note(page), Style::Dim);
+    }
     let vector_note = elements_note(system);
     let sides = [
         ("caches", caches(system, &letter), CACHES_NOTE),
@@ -51,17 +70,6 @@ fn against(text: &mut Page, page: &ComparisonPage<'_>, place: usize) {
         text.heading(&format!("{letter} against A: {name}"));
         table(text, side);
         text.wrapped("  ", note, Style::Dim);
-    }
-    if !comparisons.is_empty() {
-        text.heading(&format!("{letter} against A: workloads"));
-        table(text, &workloads(system, comparisons, &letter));
-        text.wrapped("  ", &workloads_note(page), Style::Dim);
-    }
-    text.raw(String::new());
-    text.wrapped("", &sentence(system, comparisons, &letter), Style::Bold);
-    let failed = [intolerable(system, &letter), unresolved(page, comparisons, &letter)];
-    for words in failed.into_iter().flatten() {
-        text.wrapped("! ", &words, Style::Warning);
     }
 }
 

@@ -1,8 +1,11 @@
 //! Levels of the law: the caches whose borders were found, and the kernel's limit on dirty data.
 
+use std::collections::BTreeMap;
+
 use ioscape_model::{Access, Curve};
 use serde::{Deserialize, Serialize};
 
+use super::parameters::request_s;
 use crate::model::{Sample, Training};
 
 /// Direct requests have no cache. The law needs a level whose misses they pay for: a cache of a page.
@@ -17,13 +20,24 @@ pub(super) const CLEAR: f64 = 1.3;
 pub(super) const WRITES_MAX_READ_FRAC: f64 = 0.1;
 
 /// How many levels a law has, and where storage begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Shape {
     /// How many for reads and for writes.
     pub(super) caches: [usize; 2],
     /// Index of the last cache before storage, for reads and for writes: what misses it counts as a
     /// request to storage, against the limits. The time beyond nearer levels is storage time as well.
     pub(super) last_before_storage: [usize; 2],
+    /// What is known of misses of a page cache that no visit passed.
+    #[serde(default)]
+    pub(super) unpassed: Option<Unpassed>,
+}
+
+/// Misses of a page cache that no visit passed: cold reads say what they cost while nothing is cached.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Unpassed {
+    /// Bytes per second of a stream over those of single large reads: the next window is fetched
+    /// while one is copied.
+    pub(super) stream_rate: f64,
 }
 
 /// Sizes of the caches that the samples can tell something about, bytes, smallest first.
@@ -45,6 +59,9 @@ pub(super) struct Caches {
     pub(super) is_unpassed: [bool; 2],
     /// Whether the device layer says what write-back costs: no visit was far beyond the write cache.
     pub(super) has_device_writes: bool,
+    /// What cold reads say of misses, where no visit passed the cache.
+    #[serde(default)]
+    unpassed: Option<Unpassed>,
 }
 
 impl Caches {
@@ -85,9 +102,11 @@ impl Caches {
             write.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
         let (mut is_unpassed, mut has_device_writes) = ([false; 2], false);
+        let mut unpassed = None;
         if let Some(bytes) = unpassed_bytes(training).filter(|_| read.is_empty()) {
             read.push(bytes);
             is_unpassed[0] = true;
+            unpassed = Some(Unpassed { stream_rate: stream_rate(&training.cold) });
             let writes_device = |s: &Sample| s.workload.read_frac <= WRITES_MAX_READ_FRAC;
             has_device_writes = training.device.iter().any(writes_device);
             if write.is_empty() && has_device_writes {
@@ -105,6 +124,7 @@ impl Caches {
             first_real,
             is_unpassed,
             has_device_writes,
+            unpassed,
         }
     }
 
@@ -120,6 +140,7 @@ impl Caches {
         Shape {
             caches: [self.read.len(), self.write.len()],
             last_before_storage: [self.read.len().saturating_sub(1), absorbing.unwrap_or(0)],
+            unpassed: self.unpassed,
         }
     }
 
@@ -135,10 +156,40 @@ impl Caches {
     }
 }
 
+/// Of a memory group's limit files get this share: the rest is the kernel's own memory and the program's.
+/// Borders on ext4, xfs and btrfs lay at 0.84 to 0.87 of limits of 256 and 512 MiB.
+const SHARE_OF_LIMIT: f64 = 0.86;
+
 /// Size of a page cache that no visit has passed, bytes, where cold reads say what lies beyond it.
 fn unpassed_bytes(training: &Training) -> Option<f64> {
     let bytes = training.hints.read_cache_bytes.filter(|_| !training.hints.in_memory)?;
+    let limits = [training.host.memory_limit_bytes, training.host.memory_limit_set_bytes];
+    let limit = limits.into_iter().flatten().min().map_or(f64::INFINITY, |limit| limit as f64);
+    let bytes = bytes.min(SHARE_OF_LIMIT * limit);
     let is_known = training.ranges.access == Access::Buffered && !training.cold.is_empty();
     let touched = training.samples.iter().map(|sample| sample.workload.unique_bytes as f64);
     (is_known && touched.fold(0.0, f64::max) < bytes).then_some(bytes)
+}
+
+/// Bytes per second that larger requests add in a stream, over those that they add at random: of cold
+/// reads by one process, one at a time.
+fn stream_rate(cold: &[Sample]) -> f64 {
+    /// A stream is no slower, and no more is known than this. Choices.
+    const POSSIBLE: std::ops::RangeInclusive<f64> = 1.0..=8.0;
+    let rate = |is_streamed: bool| {
+        let alone = cold.iter().map(|sample| (&sample.workload, sample)).filter(|(work, _)| {
+            let is_kind = if is_streamed { work.seq_frac >= 1.0 } else { work.seq_frac <= 0.0 };
+            is_kind && work.process_num == 1 && work.depth == 1 && work.read_frac >= 1.0
+        });
+        let mut by_size: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for (work, sample) in alone {
+            by_size.entry(work.size_mean).or_default().push(request_s(sample));
+        }
+        let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
+        let (smallest, largest) = (by_size.first_key_value()?, by_size.last_key_value()?);
+        let bytes = largest.0 - smallest.0;
+        (bytes > 0).then(|| bytes as f64 / (mean(largest.1) - mean(smallest.1)))
+    };
+    let ratio = rate(true).zip(rate(false)).map_or(1.0, |(streamed, random)| streamed / random);
+    if ratio.is_finite() { ratio.clamp(*POSSIBLE.start(), *POSSIBLE.end()) } else { 1.0 }
 }

@@ -264,6 +264,8 @@ impl Scale {
 
 /// A limit that was not reached is expected at so many times the most that was seen ...
 pub(super) const BEYOND_SEEN: f64 = 3.0;
+/// ... at so many times where cold streams of several processes are among it ...
+const BEYOND_COLD: f64 = 1.2;
 /// ... and one that nothing came near so far above everything that it changes nothing.
 const OUT_OF_REACH: f64 = 1e3;
 /// The last-level cache's bytes per byte that one program has of it, when others share it. A choice.
@@ -383,7 +385,9 @@ impl Seen<'_> {
             [requests, read * bytes_per_s, written * bytes_per_s][which]
         };
         let most = self.samples().map(got_there).fold(0.0, f64::max);
-        if most > 0.0 { BEYOND_SEEN * most } else { OUT_OF_REACH * self.highest() }
+        let beyond =
+            if self.caches.is_unpassed[0] && which == 1 { BEYOND_COLD } else { BEYOND_SEEN };
+        if most > 0.0 { beyond * most } else { OUT_OF_REACH * self.highest() }
     }
 
     /// Half of what a synced write took, seconds.
@@ -437,7 +441,12 @@ impl Seen<'_> {
         let rate = |sample: &Sample| sample.workload.size_mean as f64 / request_s(sample);
         let rate = median(there().map(rate)).unwrap_or(self.highest() / 20.0);
         let is_read_ahead = direction == 0 && self.training.ranges.access == Access::Buffered;
-        let sequential = if is_read_ahead { 0.2_f64.ln() } else { 0.0 };
+        let sequential = match () {
+            () if !is_read_ahead => 0.0,
+            // What a stream fetches while it copies is counted apart there.
+            () if self.caches.is_unpassed[direction] => 0.02_f64.ln(),
+            () => 0.2_f64.ln(),
+        };
         [size.ln(), (fixed_s / 2.0).ln(), sequential, (2.0 * rate).ln()]
     }
 }
@@ -470,7 +479,7 @@ fn is_mostly(work: &Workload, direction: usize) -> bool {
 }
 
 /// Seconds per request of one process.
-fn request_s(sample: &Sample) -> f64 {
+pub(super) fn request_s(sample: &Sample) -> f64 {
     let work = &sample.workload;
     f64::from(work.process_num) * work.size_mean as f64 / sample.ln_throughput.exp()
 }

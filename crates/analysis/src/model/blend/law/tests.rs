@@ -8,7 +8,7 @@ use super::super::caches::Shape;
 use super::super::parameters::{Common, OfCache, PER_CACHE, TABLE, cache_at};
 use super::{Law, PARTS};
 
-const SHAPE: Shape = Shape { caches: [2, 1], last_before_storage: [1, 0] };
+const SHAPE: Shape = Shape { caches: [2, 1], last_before_storage: [1, 0], unpassed: None };
 
 /// Parameters that a machine might have, as they are fitted.
 fn usual() -> Vec<f64> {
