@@ -125,7 +125,7 @@ fn bound(system: &System, demand: &Demand, terms: &[Term]) -> Option<Term> {
         measured_sd: 0.0,
         model_sd,
         shared: 0.0,
-        is_processors: false,
+        is_processors: category == "processors",
     };
     let terms = [
         lacking("write_back", device.seconds, device.pages, price::WRITE_BACK_SD),

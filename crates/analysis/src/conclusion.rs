@@ -183,11 +183,12 @@ fn fast(seen: &Seen<'_>, border: Option<&Border>, ends: Option<&Ends<'_>>) -> St
     }
     match (border, ends) {
         (Some(border), Some(ends)) => format!(
-            "{}: {}; over {}: {}",
+            "{}: {}; with {}: {} ({} requests)",
             capacity(border),
             pace(&ends.near),
             show_size(ends.far.value),
-            pace(&ends.far)
+            pace(&ends.far),
+            show_size(ends.far.estimate.workload.size_mean as f64)
         ),
         (Some(border), None) => format!("fast {}", capacity(border)),
         (None, Some(ends)) => {
@@ -218,7 +219,7 @@ fn limit(seen: &Seen<'_>) -> String {
     }
     if let (Some(border), Some(ends)) = (seen.read_border, seen.reads()) {
         return format!(
-            "Memory up to {}, then the disk: over {} reads are {} times as slow.",
+            "The disk beyond {}: with {} of data reads are {} times as slow.",
             show_size(border.unique_bytes.capacity),
             show_size(ends.far.value),
             three_digits(ends.ratio())

@@ -5,8 +5,11 @@ use std::path::Path;
 
 /// Names and models, as `ioscape trace model` wrote them.
 const MODELS: &[(&str, &str)] = &[
+    ("cargo-build", include_str!("../data/apps/cargo-build.json")),
+    ("etcd-log", include_str!("../data/apps/etcd-log.json")),
     ("git-status", include_str!("../data/apps/git-status.json")),
     ("grep", include_str!("../data/apps/grep.json")),
+    ("postgres-oltp", include_str!("../data/apps/postgres-oltp.json")),
     ("sort", include_str!("../data/apps/sort.json")),
     ("sqlite-delete", include_str!("../data/apps/sqlite-delete.json")),
     ("sqlite-wal", include_str!("../data/apps/sqlite-wal.json")),

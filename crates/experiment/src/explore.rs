@@ -236,6 +236,7 @@ fn measure_vector(
     progress: &mut Progress,
     elapsed_s: f64,
 ) -> Result<Option<Ending>, JournalError> {
+    let kept_bytes = kept_for_vector_bytes(run);
     let Some(mut measure) = run.vector.take() else { return Ok(None) };
     let budget_s = vector::budget_s(run.header.budget_s);
     let left_out = |text: &str| {
@@ -246,7 +247,7 @@ fn measure_vector(
         return Ok(None);
     }
     let left_bytes = run.rig.may_write_bytes();
-    let written_max_bytes = (left_bytes / 2).max(left_bytes.min(VECTOR_KEPT_BYTES));
+    let written_max_bytes = (left_bytes / 2).max(left_bytes.min(kept_bytes));
     if written_max_bytes < VECTOR_WRITES_BYTES {
         progress.vector_left_out = left_out("--max-written leaves too little for it");
         return Ok(None);

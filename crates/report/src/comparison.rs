@@ -108,8 +108,8 @@ pub(crate) fn sentence(
             place(&slower, Verdict::Slower),
         ),
         Overall::NoDifferenceShown => format!(
-            "No difference shown between {letter} and A{mean}: what lies in these intervals cannot \
-             be told from chance. {}",
+            "No difference shown between {letter} and A{mean}: the differences measured may be \
+             chance. {}",
             smallest(system, workloads)
         ),
         Overall::Inconclusive => format!(
@@ -126,7 +126,7 @@ pub(crate) fn sentence(
     };
     match named(Verdict::OutOfRange) {
         none if none.is_empty() => found,
-        names => format!("{found} Out of range of a record: {}.", on(&names)),
+        names => format!("{found} Not judged, for a map does not reach so far: {}.", on(&names)),
     }
 }
 
@@ -339,7 +339,8 @@ const RESOLUTION_NOTE: &str =
     "In brackets after none shown: the smallest difference that would have been.";
 
 const WORKLOADS_NOTE: &str = "Predicted throughput, and its ratio with the interval at \
-    the level of its test. The tests of one record against A are corrected together (Holm): the \
+    the level of its test. The ratio rests on what both records measured as well, so that it can \
+    differ from the quotient of the two columns. The tests of one record against A are corrected together (Holm): the \
     chance of any false difference among them is 5 % at most.";
 const SUMS_NOTE: &str = "The last rows: the geometric mean of all ratios in range, and the median \
     over workloads that both records measured.";

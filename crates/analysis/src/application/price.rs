@@ -129,7 +129,8 @@ fn category_term(system: &System, (word, category): (&str, &Category), speed: f6
         let seconds = count * category.mean_s.unwrap_or(0.0) * speed * category.critical_frac;
         return own(word, count, seconds, RECORDED_SD);
     };
-    let kind = Kind::holding(name);
+    // A miss that is none where files live in memory is an operation of another kind.
+    let kind = Kind::holding(if system.is_in_memory { element.name } else { name });
     let mut seconds = seconds_of(system, name, element, category).max(0.0);
     let mut measured_sd = measured_sd(element);
     if kind.is_of_device() {
@@ -174,12 +175,12 @@ fn seconds_of(system: &System, name: ElementName, element: &Element, category: &
     let (pages, extents) = (category.pages as f64, category.extents as f64);
     let terms = &element.terms;
     match name {
-        // An entry is an operation.
-        ElementName::ReaddirEntry => pages * element.time_s.value,
         // Each directory is a read of its own, however few entries it has.
-        ElementName::ReaddirMissed => {
+        ElementName::ReaddirMissed if element.name == name => {
             pages.max(count * MISSED_DIRECTORY_ENTRIES) * element.time_s.value
         }
+        // An entry is an operation.
+        ElementName::ReaddirEntry | ElementName::ReaddirMissed => pages * element.time_s.value,
         // Measured at one size: bytes beyond that cost what aligned ones do.
         ElementName::AppendUnaligned | ElementName::WritePartialCached => {
             let own_bytes = if name == ElementName::AppendUnaligned { 4120.0 } else { 100.0 };
@@ -195,6 +196,9 @@ fn seconds_of(system: &System, name: ElementName, element: &Element, category: &
             if terms.per_extent_s == 0.0 =>
         {
             let further = (extents - count).max(0.0) * extent_s(system);
+            if !has_amount(element) {
+                return count * element.time_s.value + further;
+            }
             count * terms.per_call_s + pages * terms.per_page_s + bytes * terms.per_byte_s + further
         }
         _ if has_amount(element) => {
@@ -282,6 +286,7 @@ fn hidden_s(rungs: &[OverlapRung], window_s: f64) -> f64 {
     let above = rungs.iter().position(|rung| rung.limit_s >= window_s);
     match above {
         None => rungs.last().map_or(0.0, |last| last.seconds),
+        Some(0) if window_s <= 0.0 => 0.0,
         Some(0) => rungs[0].seconds * (window_s / rungs[0].limit_s),
         Some(at) => {
             let (low, high) = (&rungs[at - 1], &rungs[at]);

@@ -112,6 +112,10 @@ fn names_in_memory_are_never_missed_and_a_directory_on_storage_is_a_read() {
     let listed = |pages| Category { pages, ..category(10) };
     near(value(&system, &demand(&[("readdir_missed", listed(30))])), 10.0 * 102.0 * 1e-5);
     near(value(&system, &demand(&[("readdir_missed", listed(5000))])), 5000.0 * 1e-5);
+    let mut listing = vector();
+    listing.push(plain(E::ReaddirEntry, 2e-7));
+    let in_memory = System { is_in_memory: true, ..System::new(listing, 64e6) };
+    near(value(&in_memory, &demand(&[("readdir_missed", listed(30))])), 30.0 * 2e-7);
 }
 
 fn reader() -> Demand {

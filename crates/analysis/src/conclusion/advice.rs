@@ -46,7 +46,7 @@ fn smaller_working_set(seen: &Seen<'_>) -> Option<Advice> {
     let gain = Some(ends.ratio()).filter(|gain| *gain >= WORTH && gain.is_finite())?;
     let under = border.unique_bytes.low.min(border.unique_bytes.onset);
     let text = format!(
-        "under {} reads keep {}; over {} they get {} (× {})",
+        "under {} reads keep {}; with {} they get {} (× {})",
         show_size(under),
         show_rate(ends.near.throughput().mean),
         show_size(ends.far.value),

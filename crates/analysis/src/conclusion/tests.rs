@@ -141,13 +141,13 @@ fn the_answer_holds_the_figures_that_were_measured() {
     );
     assert_eq!(
         said.reads,
-        "up to 256 MiB (±5.9 %): 4.00 GB/s, 244k IOPS, p99 12.3 µs; over 1 GiB: 100 MB/s, 6.10k \
-         IOPS, p99 492 µs"
+        "up to 256 MiB (±5.9 %): 4.00 GB/s, 244k IOPS, p99 12.3 µs; with 1 GiB: 100 MB/s, 6.10k \
+         IOPS, p99 492 µs (16 KiB requests)"
     );
     assert!(said.writes.starts_with("no limit found: 1 GiB"), "{}", said.writes);
     assert_eq!(
         said.limit,
-        "Memory up to 256 MiB, then the disk: over 1 GiB reads are 40.0 times as slow."
+        "The disk beyond 256 MiB: with 1 GiB of data reads are 40.0 times as slow."
     );
 }
 

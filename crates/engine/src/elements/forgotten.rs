@@ -81,11 +81,12 @@ impl Probe for Forgotten {
             }
             self.crowds.push(crowd);
         }
-        let mut buffer = at.buffer(1 << 20);
-        let length = at.room_bytes(FILLER_BYTES).max(1 << 20);
-        let file = lay_out(at, FILLER, (&mut buffer, length))?;
-        rustix::fs::fdatasync(&file).map_err(|error| at.error("write back", error))?;
-        self.filler = Some((file, buffer));
+        if at.room_bytes(FILLER_BYTES) == FILLER_BYTES {
+            let mut buffer = at.buffer(1 << 20);
+            let file = lay_out(at, FILLER, (&mut buffer, FILLER_BYTES))?;
+            rustix::fs::fdatasync(&file).map_err(|error| at.error("write back", error))?;
+            self.filler = Some((file, buffer));
+        }
         self.account = Some(account);
         Ok(())
     }
@@ -118,12 +119,14 @@ impl Probe for Forgotten {
 /// Uses up what a limit of requests lets through at once: a round looks at few names.
 fn tire(at: &mut Workplace, (file, buffer): &mut (OwnedFd, Buffer)) -> Result<()> {
     let length = fstat(&*file).map_or(0, |stat| stat.st_size as u64);
-    rustix::fs::fadvise(&*file, 0, None, Advice::DontNeed).ok();
     rustix::fs::fadvise(&*file, 0, None, Advice::Random).ok();
-    let pages = at.shuffled(length / PAGE as u64);
-    at.ramp(|call| match pages.get(call as usize) {
-        Some(page) => read_at(&*file, buffer.get_mut(PAGE), page * PAGE as u64),
-        None => Ok(()),
+    let pages = at.shuffled((length / PAGE as u64).max(1));
+    at.ramp(|call| {
+        let place = call as usize % pages.len();
+        if place == 0 {
+            rustix::fs::fadvise(&*file, 0, None, Advice::DontNeed)?;
+        }
+        read_at(&*file, buffer.get_mut(PAGE), pages[place] * PAGE as u64)
     })?;
     Ok(())
 }

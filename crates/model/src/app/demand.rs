@@ -66,8 +66,9 @@ pub struct Work {
     pub processor_total_s: f64,
     /// Neither on a processor nor in a recorded call, on the critical path, seconds.
     pub other_s: f64,
-    /// The same with fewer streams at it than there were processors: another program had the processor,
-    /// such as the recorder. Elsewhere it has not, and this does not count.
+    /// Off the processor between calls while fewer streams were at it than there were processors, on the
+    /// critical path, seconds. Another program had the processor, such as the recorder; elsewhere it
+    /// has not, and this does not count.
     pub displaced_s: f64,
     /// All streams waited for something that is no storage, seconds.
     pub idle_s: f64,

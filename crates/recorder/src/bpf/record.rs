@@ -126,7 +126,8 @@ pub(crate) fn parse<'a>(record: &'a [u8], calls: &Calls) -> Option<Observed<'a>>
             thread,
             before: reader.argument(0) as u32,
             at_ns,
-            program: Some(reader.identity()),
+            // The kernel has read of it already.
+            program: Some(Identity { cached_pages: None, ..reader.identity() }),
         }),
         kind if kind == Kind::Exit as u16 => Observed::Exit(Exited {
             thread,
@@ -147,7 +148,8 @@ pub(crate) fn parse<'a>(record: &'a [u8], calls: &Calls) -> Option<Observed<'a>>
             thread,
             start_ns: at_ns,
             end_ns: reader.double(at::END),
-            file: reader.identity(),
+            // Its own pages have come in.
+            file: Identity { cached_pages: None, ..reader.identity() },
             opcode: reader.argument(2) as u8,
             offset: reader.argument(0),
             asked: reader.argument(1),

@@ -18,7 +18,7 @@ pub(super) fn conclusion(page: &mut Page, record: &Record, (said, file): (&Concl
     datasheet::datasheet(page, record);
     let trust = &said.trust;
     let grade = format!(
-        "{:?} of A (best) to D: {}; {}",
+        "grade {:?} (A best, D worst): {}; {}",
         trust.grade,
         trust.reasons.join("; "),
         trust.meaning

@@ -35,8 +35,8 @@ pub(super) struct Shape {
 /// Misses of a page cache that no visit passed: cold reads say what they cost while nothing is cached.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Unpassed {
-    /// Bytes per second of a stream over those of single large reads: the next window is fetched
-    /// while one is copied.
+    /// Bytes per second that larger requests add in a stream, over those that they add at random: the
+    /// next window is fetched while one is copied.
     pub(super) stream_rate: f64,
 }
 
@@ -165,10 +165,10 @@ fn unpassed_bytes(training: &Training) -> Option<f64> {
     let bytes = training.hints.read_cache_bytes.filter(|_| !training.hints.in_memory)?;
     let limits = [training.host.memory_limit_bytes, training.host.memory_limit_set_bytes];
     let limit = limits.into_iter().flatten().min().map_or(f64::INFINITY, |limit| limit as f64);
-    let bytes = bytes.min(SHARE_OF_LIMIT * limit);
     let is_known = training.ranges.access == Access::Buffered && !training.cold.is_empty();
     let touched = training.samples.iter().map(|sample| sample.workload.unique_bytes as f64);
-    (is_known && touched.fold(0.0, f64::max) < bytes).then_some(bytes)
+    let touched = touched.fold(0.0, f64::max);
+    (is_known && touched < bytes).then(|| bytes.min(SHARE_OF_LIMIT * limit).max(touched))
 }
 
 /// Bytes per second that larger requests add in a stream, over those that they add at random: of cold
@@ -188,8 +188,13 @@ fn stream_rate(cold: &[Sample]) -> f64 {
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
         let (smallest, largest) = (by_size.first_key_value()?, by_size.last_key_value()?);
         let bytes = largest.0 - smallest.0;
-        (bytes > 0).then(|| bytes as f64 / (mean(largest.1) - mean(smallest.1)))
+        let longer_s = mean(largest.1) - mean(smallest.1);
+        (bytes > 0).then(|| if longer_s > 0.0 { bytes as f64 / longer_s } else { f64::INFINITY })
     };
-    let ratio = rate(true).zip(rate(false)).map_or(1.0, |(streamed, random)| streamed / random);
-    if ratio.is_finite() { ratio.clamp(*POSSIBLE.start(), *POSSIBLE.end()) } else { 1.0 }
+    match rate(true).zip(rate(false)) {
+        Some((streamed, random)) if random.is_finite() => {
+            (streamed / random).clamp(*POSSIBLE.start(), *POSSIBLE.end())
+        }
+        _ => 1.0,
+    }
 }

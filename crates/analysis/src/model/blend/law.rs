@@ -31,7 +31,9 @@
 //!
 //! With `Q` requests in flight per process, `N Q` of them queue for storage, which then serves
 //! `μ^(1 − 1/Q)` times as many at a time; each process still copies its own one after the other, at
-//! `ξ^(1 − 1/Q)` times the cost. With an fdatasync after every `F` writes no write is absorbed: storage
+//! `ξ^(1 − 1/Q)` times the cost. Where no visit passed the page cache, reads are cold reads and what
+//! pushing out others' pages adds (`replacing_s`, `looping` and `overlapped`; `docs/method.md`, beyond the
+//! memory there is). With an fdatasync after every `F` writes no write is absorbed: storage
 //! spends `A + s/B + Y/F` on it, and the writer waits for `(A + s/B)/softmin(F, m_f) + Y/F` of that.
 
 use ioscape_model::{SeqScope, State, Workload};
@@ -79,6 +81,8 @@ pub(super) struct Times {
     storage: [f64; 2],
     /// Share of the storage time of writes that the writer waits for.
     waited: f64,
+    /// Storage time of reads while a process copies what came before, which it does not wait for.
+    overlapped: f64,
     /// Requests and bytes that get to storage, per request of the workload.
     requests: [f64; 2],
     bytes: [f64; 2],
@@ -210,21 +214,23 @@ impl Law {
         let slower = 1.0 + self.get(MemoryCost) * in_memory;
         let copy = |fixed, rate| self.get(fixed) + size / self.get(rate) * slower;
         let copy = [copy(ReadFixed, ReadRate), copy(WriteFixed, WriteRate)];
-        let [mut storage, mut asked] = [[0.0; 2]; 2];
+        let [mut storage, mut asked, mut missed] = [[0.0; 2]; 3];
         for direction in [READ, WRITE] {
             for (index, here) in self.served_beyond(direction, work) {
+                missed[direction] += here;
                 storage[direction] +=
                     here * self.beyond_s(direction, index, size, streamed[direction]);
                 let is_asked = index >= self.shape.last_before_storage[direction];
                 asked[direction] += if is_asked { here } else { 0.0 };
             }
         }
+        let mut overlapped = 0.0;
         if self.shape.unpassed.is_some() {
             if work.state != State::Cold {
                 storage[READ] += self.replacing_s(work, streamed[READ]);
             }
             // The next window comes in while this one is copied.
-            storage[READ] -= streamed[READ] * storage[READ].min(copy[READ]);
+            overlapped = streamed[READ] * storage[READ].min(missed[READ] * copy[READ]);
         }
         let mut waited = self.get(Common::Waited);
         if work.fsync_every > 0 {
@@ -237,6 +243,7 @@ impl Law {
             copy: weighed(copy),
             storage: weighed(storage),
             waited,
+            overlapped: share[READ] * overlapped,
             requests: weighed(asked),
             bytes: weighed(asked).map(|share| share * size),
         }
@@ -289,9 +296,7 @@ impl Law {
     /// Seconds from one completion to the next of each of `process_num × depth` requests, as if each
     /// were of a process of its own.
     fn period_s(&self, times: &Times, process_num: f64, depth: f64) -> f64 {
-        let wait = times.copy[READ]
-            + times.copy[WRITE]
-            + times.storage[READ]
+        let wait = times.copy[READ] + times.copy[WRITE] + times.storage[READ] - times.overlapped
             + times.waited * times.storage[WRITE];
         let busy = self.busy_s(times, depth);
         let alone = soft_max(wait, busy);

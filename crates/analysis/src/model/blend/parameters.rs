@@ -385,9 +385,15 @@ impl Seen<'_> {
             [requests, read * bytes_per_s, written * bytes_per_s][which]
         };
         let most = self.samples().map(got_there).fold(0.0, f64::max);
-        let beyond =
-            if self.caches.is_unpassed[0] && which == 1 { BEYOND_COLD } else { BEYOND_SEEN };
+        let beyond = if which == 1 && self.has_cold_streams() { BEYOND_COLD } else { BEYOND_SEEN };
         if most > 0.0 { beyond * most } else { OUT_OF_REACH * self.highest() }
+    }
+
+    /// Whether cold streams of several processes say what storage reads at most.
+    fn has_cold_streams(&self) -> bool {
+        let is_stream =
+            |sample: &Sample| sample.workload.seq_frac >= 1.0 && sample.workload.process_num > 1;
+        self.caches.is_unpassed[0] && self.training.cold.iter().any(is_stream)
     }
 
     /// Half of what a synced write took, seconds.
