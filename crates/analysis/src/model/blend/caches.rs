@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use ioscape_model::{Access, Curve};
 use serde::{Deserialize, Serialize};
 
-use super::parameters::request_s;
 use crate::model::{Sample, Training};
 
 /// Direct requests have no cache. The law needs a level whose misses they pay for: a cache of a page.
@@ -197,4 +196,10 @@ fn stream_rate(cold: &[Sample]) -> f64 {
         }
         _ => 1.0,
     }
+}
+
+/// Seconds per request of one process.
+pub(super) fn request_s(sample: &Sample) -> f64 {
+    let work = &sample.workload;
+    f64::from(work.process_num) * work.size_mean as f64 / sample.ln_throughput.exp()
 }

@@ -9,7 +9,7 @@ use ioscape_model::{Access, State, Workload};
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::median;
 
-use super::caches::{CLEAR, Caches, Shape, WRITES_MAX_READ_FRAC};
+use super::caches::{CLEAR, Caches, Shape, WRITES_MAX_READ_FRAC, request_s};
 use crate::model::training::FIXED_SD;
 use crate::model::{Sample, Training};
 
@@ -482,10 +482,4 @@ impl Seen<'_> {
 fn is_mostly(work: &Workload, direction: usize) -> bool {
     let share = if direction == 0 { work.read_frac } else { 1.0 - work.read_frac };
     share >= MOSTLY
-}
-
-/// Seconds per request of one process.
-pub(super) fn request_s(sample: &Sample) -> f64 {
-    let work = &sample.workload;
-    f64::from(work.process_num) * work.size_mean as f64 / sample.ln_throughput.exp()
 }
