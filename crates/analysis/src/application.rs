@@ -139,7 +139,7 @@ fn bound(system: &System, demand: &Demand, terms: &[Term]) -> Option<Term> {
 /// of one shared virtual machine within a quarter of an hour had its own loop at 4.7 to 7.3 ms (0.18).
 const SPEED_SD: f64 = 0.15;
 
-/// Of the parts that are a processor's, what all of them err by together.
+/// The error that all processor-bound parts share, seconds.
 fn speed_error_s(terms: &[Term]) -> f64 {
     SPEED_SD * terms.iter().filter(|term| term.is_processors).map(|term| term.seconds).sum::<f64>()
 }

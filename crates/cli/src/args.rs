@@ -324,7 +324,7 @@ pub(crate) struct PredictArgs {
     /// of an included one, such as sqlite-wal
     #[arg(long, value_name = "APP.json", conflicts_with_all = ["workload", "p99_max"])]
     pub(crate) app: Option<PathBuf>,
-    /// What if caches had another size: a size, or a multiple of the size found, as in
+    /// Predict for other cache sizes: bytes, or a multiple of the size found, as in
     /// `read_cache=512MiB,write_cache=2x`; with --app `memory=1GiB` and `device=2x` (a device twice
     /// as fast)
     #[arg(long, value_name = "CACHE=SIZE", value_delimiter = ',')]

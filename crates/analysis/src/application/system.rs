@@ -52,13 +52,13 @@ pub struct System {
     pub cpu_model: String,
     /// How many times as fast the device is as it was found.
     pub device_factor: f64,
-    /// What the kernel reads ahead of a stream, bytes.
+    /// The kernel's read-ahead window, bytes.
     pub read_ahead_bytes: f64,
     /// Files live in memory: no page and no name of them can be missing.
     pub is_in_memory: bool,
 }
 
-/// What the kernel reads ahead where nobody said otherwise (`VM_READAHEAD_PAGES`, mm.h).
+/// The kernel's default read-ahead window, bytes (`VM_READAHEAD_PAGES`, mm.h).
 const READ_AHEAD_BYTES: f64 = 131_072.0;
 
 /// The kernel limits dirty data to this share of the memory that a group may have, and begins to write
@@ -158,7 +158,7 @@ fn memory_bytes(record: &Record) -> f64 {
     limit.min(available)
 }
 
-/// What an operation that misses elsewhere is where files live in memory.
+/// The cached kind of an operation: files that live in memory are never missed.
 fn in_memory(name: ElementName) -> ElementName {
     use ElementName as E;
     match name {

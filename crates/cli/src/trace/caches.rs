@@ -59,8 +59,8 @@ enum TypedPolicy {
     Fifo,
     /// As Linux does with an active and an inactive list of pages, refaults and read-ahead.
     PageCache,
-    /// As Linux does with generations in place of the two lists (MGLRU); simulated from its
-    /// description, not compared with a kernel that runs it.
+    /// Linux's multi-generational LRU (MGLRU), simulated from its description; not checked against
+    /// a kernel that runs it.
     Mglru,
 }
 
@@ -78,7 +78,7 @@ impl TypedPolicy {
 /// Starts as they are typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum TypedStart {
-    /// Of each file as many pages as were cached when it was first opened in the recording.
+    /// Each file starts with as many pages cached as when the recorded program first opened it.
     AsRecorded,
     /// No data; names and programs are in memory.
     Cold,

@@ -26,7 +26,7 @@ pub(super) struct Shape {
     /// Index of the last cache before storage, for reads and for writes: what misses it counts as a
     /// request to storage, against the limits. The time beyond nearer levels is storage time as well.
     pub(super) last_before_storage: [usize; 2],
-    /// What is known of misses of a page cache that no visit passed.
+    /// Set if no visit touched more data than the page cache holds.
     #[serde(default)]
     pub(super) unpassed: Option<Unpassed>,
 }
@@ -58,7 +58,7 @@ pub(super) struct Caches {
     pub(super) is_unpassed: [bool; 2],
     /// Whether the device layer says what write-back costs: no visit was far beyond the write cache.
     pub(super) has_device_writes: bool,
-    /// What cold reads say of misses, where no visit passed the cache.
+    /// Set if no visit touched more data than the page cache holds; measured by cold reads.
     #[serde(default)]
     unpassed: Option<Unpassed>,
 }
@@ -155,7 +155,7 @@ impl Caches {
     }
 }
 
-/// Of a memory group's limit files get this share: the rest is the kernel's own memory and the program's.
+/// The page cache gets this share of a memory group's limit; the kernel and the program use the rest.
 /// Borders on ext4, xfs and btrfs lay at 0.84 to 0.87 of limits of 256 and 512 MiB.
 const SHARE_OF_LIMIT: f64 = 0.86;
 

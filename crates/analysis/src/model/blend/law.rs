@@ -154,10 +154,10 @@ impl Law {
         if is_unpassed { LOST * work.seq_frac.powi(RUN_POWER) } else { 0.0 }
     }
 
-    /// What a read takes beyond a cold one, seconds, where others' pages must go for its own: cold reads
-    /// find an empty cache. Where neighbours are cached, and where a run of requests ends, the kernel
-    /// reads ahead in vain (`try_context_readahead` and `get_init_ra_size` in mm/readahead.c, with a window
-    /// of 128 KiB at most).
+    /// Seconds that a read from a full cache takes longer than a cold read, which finds an empty one: the
+    /// kernel must evict pages first. It also reads ahead in vain where neighbouring pages are cached
+    /// and where a run of requests ends (`try_context_readahead` and `get_init_ra_size` in
+    /// mm/readahead.c, with a window of 128 KiB at most).
     fn replacing_s(&self, work: &Workload, streamed: f64) -> f64 {
         /// Random misses took 1.2 to 1.35 times as long as cold ones on ext4 in a memory group of 512
         /// MiB, streams as long.

@@ -389,7 +389,7 @@ impl Seen<'_> {
         if most > 0.0 { beyond * most } else { OUT_OF_REACH * self.highest() }
     }
 
-    /// Whether cold streams of several processes say what storage reads at most.
+    /// Whether several processes read cold streams: their throughput is close to the storage's limit.
     fn has_cold_streams(&self) -> bool {
         let is_stream =
             |sample: &Sample| sample.workload.seq_frac >= 1.0 && sample.workload.process_num > 1;
