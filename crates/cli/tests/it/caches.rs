@@ -1,6 +1,7 @@
 //! `ioscape trace caches`: how much memory a traced program needs.
 
 use std::fs::File;
+use std::process::{Command, Stdio};
 
 use ioscape_trace::{Event, FileEntry, FileKind, Layer, Names, Op, Sink, StoreWriter, TraceInfo};
 
@@ -119,4 +120,56 @@ fn the_page_of_a_trace_draws_its_curve_and_replaces_nothing() {
     assert!(!page.contains("loop.trace"), "it names no file");
     let refusal = work.refusal(&["trace", "show", "loop.trace", "--report", "page.html"]);
     assert!(refusal.contains("page.html"), "{refusal}");
+}
+
+#[test]
+fn pages_that_are_read_ahead_in_vain_count_in_the_memory_that_is_needed() {
+    const FILES: u32 = 500;
+    let work = Workdir::new();
+    let info = TraceInfo { layer: Layer::Syscall, ..TraceInfo::default() };
+    let file = File::create(work.path("heads.trace")).unwrap();
+    let mut writer = StoreWriter::new(file, Names::Hashed, &info).unwrap();
+    for id in 1..=FILES {
+        let kind = FileKind::Regular;
+        let (first_bytes, last_bytes) = (8 * 4096, 8 * 4096);
+        writer
+            .file(FileEntry { id, kind, first_bytes, last_bytes, ..FileEntry::default() })
+            .unwrap();
+    }
+    for i in 0..2 * FILES {
+        let id = i % FILES + 1;
+        let place = Event {
+            handle: i + 1,
+            file: id,
+            length: 4096,
+            ..Event::new(u64::from(i) * 1000, Op::Read)
+        };
+        writer.event(&Event { stream: 1, duration_ns: Some(500), ..place }).unwrap();
+    }
+    writer.close(&info).unwrap();
+    // One page of each file is read, four come into memory (the first window of read-ahead).
+    let json = work.json(&["trace", "caches", "heads.trace", "--json"]);
+    assert_eq!(json["pages"], FILES);
+    let enough = json["simulated_gain_90_bytes"].as_u64().unwrap() / 4096;
+    assert!((1700..2100).contains(&enough), "{enough} pages");
+    work.stdout(&["trace", "model", "heads.trace", "-o", "heads.json"]);
+    let json = work.json(&["trace", "caches", "heads.json", "--json"]);
+    let enough = json["simulated_gain_90_bytes"].as_u64().unwrap() / 4096;
+    assert!((1300..2300).contains(&enough), "{enough} pages");
+}
+
+#[test]
+fn a_recorded_part_of_a_service_is_said_to_be_one() {
+    let work = Workdir::new();
+    let mut service = Command::new("sh");
+    service.args(["-c", "while cat /proc/self/stat; do :; done"]);
+    let mut service = service.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let pid = service.id().to_string();
+    let record = ["trace", "record", "--for", "1s", "--quiet", "-o", "part.trace", "--pid", &pid];
+    let output = work.command(&record).output().unwrap();
+    service.kill().unwrap();
+    service.wait().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let shown = work.stdout(&["trace", "show", "part.trace"]);
+    assert!(shown.contains("1 s of processes that ran before and ran on"), "{shown}");
 }

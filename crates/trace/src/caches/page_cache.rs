@@ -238,6 +238,12 @@ impl PageCache {
     pub const fn held(&self) -> u64 {
         self.memory.used()
     }
+
+    /// The most pages that were in memory at once.
+    #[must_use]
+    pub const fn held_at_most(&self) -> u64 {
+        self.memory.used_at_most()
+    }
 }
 
 #[cfg(test)]

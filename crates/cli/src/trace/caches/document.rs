@@ -101,7 +101,8 @@ pub(super) fn of_traces(traces: &Together, looked: &Looked, simulated: &[Simulat
 pub(super) fn of_model(caches: &Caches, policy: Policy, memory: &[u64]) -> Document {
     let curve = Curve::from_model(caches);
     let memory = if memory.is_empty() {
-        ladder(&curve).into_iter().map(|pages| pages * PAGE_BYTES).collect()
+        let most = caches.page_cache.iter().map(|one| one.pages).max().unwrap_or(0);
+        ladder(&curve, most).into_iter().map(|pages| pages * PAGE_BYTES).collect()
     } else {
         memory.to_vec()
     };

@@ -106,7 +106,8 @@ pub(super) fn simulate(
         return simulate_at(traces, looked, ask, &ask.memory);
     }
     let bytes = |sizes: Vec<u64>| sizes.into_iter().map(|pages| pages * PAGE_BYTES);
-    let sizes: Vec<u64> = bytes(ladder(&looked.curve)).collect();
+    let most = held_at_most(traces, looked, ask)?;
+    let sizes: Vec<u64> = bytes(ladder(&looked.curve, most)).collect();
     let mut simulated = simulate_at(traces, looked, ask, &sizes)?;
     let asked = looked.curve.touches(Access::Read);
     let known = known(&simulated);
@@ -114,6 +115,15 @@ pub(super) fn simulate(
     simulated.extend(simulate_at(traces, looked, ask, &sizes)?);
     simulated.sort_by_key(|one| one.memory_bytes);
     Ok(simulated)
+}
+
+/// Pages that the policy holds at most where memory is ample.
+fn held_at_most(traces: &Together, looked: &Looked, ask: &Ask) -> anyhow::Result<u64> {
+    /// Memory that no read-ahead fills, in pages touched.
+    const AMPLE: u64 = 8;
+    let ample = looked.curve.pages() * AMPLE * PAGE_BYTES;
+    let simulated = simulate_at(traces, looked, ask, &[ample])?;
+    Ok(simulated[0].cache.held_at_most())
 }
 
 /// Sizes in pages, and pages read from storage.
@@ -164,18 +174,15 @@ pub(super) fn for_model(trace: Opened, cuts_ns: &[u64]) -> anyhow::Result<Caches
     if !passes_the_cache(traces.info().layer) || looked.curve.pages() == 0 {
         return Ok(caches);
     }
-    let mut sizes = ladder(&looked.curve);
-    let largest = looked.curve.pages() as f64;
-    let steps = (0..MODEL_SIZES_MAX).map(|step| largest / MODEL_STEP.powi(step));
+    let mut ask =
+        Ask { policy: Policy::PageCache, start: Start::Cold, memory: Vec::new(), counters_s: None };
+    let largest = held_at_most(&traces, &looked, &ask)?.max(looked.curve.pages());
+    let mut sizes = ladder(&looked.curve, largest);
+    let steps = (0..MODEL_SIZES_MAX).map(|step| largest as f64 / MODEL_STEP.powi(step));
     sizes.extend(steps.map(|pages| pages as u64).take_while(|pages| *pages >= 256));
     sizes.sort_unstable();
     sizes.dedup();
-    let ask = Ask {
-        policy: Policy::PageCache,
-        start: Start::Cold,
-        memory: sizes.into_iter().map(|pages| pages * PAGE_BYTES).collect(),
-        counters_s: None,
-    };
+    ask.memory = sizes.into_iter().map(|pages| pages * PAGE_BYTES).collect();
     let simulated = simulate(&traces, &looked, &ask)?;
     caches.page_cache = simulated.iter().map(|one| use_of(&one.cache)).collect();
     Ok(caches)

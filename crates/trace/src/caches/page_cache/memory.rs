@@ -30,6 +30,7 @@ pub(super) struct Memory {
     pub(super) policy: Policy,
     pub(super) limit: u64,
     used: u64,
+    used_at_most: u64,
     pub(super) folios: Folios,
     pub(super) dirty: Dirty,
     pub(super) generations: Generations,
@@ -53,6 +54,7 @@ impl Memory {
             policy: settings.policy,
             limit: settings.memory_pages.max(1),
             used: 0,
+            used_at_most: 0,
             folios: Folios::new(),
             dirty: Dirty::new(settings.dirty_pages_background),
             generations: Generations::new(),
@@ -69,6 +71,10 @@ impl Memory {
 
     pub(super) const fn used(&self) -> u64 {
         self.used
+    }
+
+    pub(super) const fn used_at_most(&self) -> u64 {
+        self.used_at_most
     }
 
     pub(super) const fn inserted(&self) -> u64 {
@@ -137,6 +143,7 @@ impl Memory {
         }
         self.folios.push_head(id);
         self.used += pages;
+        self.used_at_most = self.used_at_most.max(self.used);
         self.inserted += pages;
         id
     }
