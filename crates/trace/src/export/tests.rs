@@ -86,9 +86,15 @@ fn a_write_ahead_log_is_a_job_of_its_size_and_syncs() {
     whole.syncs.every = 1;
     whole.syncs.by_kind.insert("grown".to_owned(), SyncKind { count: 6000, ..SyncKind::default() });
     let job = fio_job(&app);
-    for line in
-        ["[phase-1]", "rw=write", "bs=2300", "fdatasync=1", "io_size=13800000", "create_on_open=1"]
-    {
+    for line in [
+        "[phase-1]",
+        "rw=write",
+        "bs=2300",
+        "fdatasync=1",
+        "io_size=13800000",
+        "create_on_open=1",
+        "unlink=1",
+    ] {
         assert!(job.text.lines().any(|l| l == line), "{line} is not in\n{}", job.text);
     }
     assert!(!job.keeps.is_empty() && !job.loses.is_empty());
