@@ -16,6 +16,10 @@ const PROT_EXEC: u64 = 4;
 /// Bytes of a KiB.
 const KIB: u64 = 1024;
 
+/// Scatters numbers that follow each other: 2^32 divided by the golden ratio (Knuth, The Art of Computer
+/// Programming, 6.4).
+const SCATTER: u32 = 0x9e37_79b9;
+
 /// What is in memory at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
@@ -84,19 +88,26 @@ impl Subjects {
         file != 0 && !self.outside.contains(&file)
     }
 
-    /// A page cache that knows the files.
+    /// A page cache that knows the files. In which order those that are in memory at the start came into
+    /// it is unknown: they are filled in one that has nothing to do with the order in which the program
+    /// uses them. (In that order each is used just before its turn to leave comes, and a program that
+    /// copies 104 MiB misses nothing with 163 MiB; the kernel read 37.)
     #[must_use]
     pub fn cache(&self, settings: Settings, start: Start) -> PageCache {
         let mut cache = PageCache::new(settings);
+        let mut resident = Vec::new();
         for (file, subject) in &self.files {
             cache.set_length(*file, subject.bytes);
             if let Some(pages) = subject.read_ahead_pages {
                 cache.set_read_ahead(*file, pages);
             }
             if start == Start::AsRecorded && self.takes_part(*file) {
-                cache.fill(*file, subject.resident_pages.min(subject.bytes.div_ceil(PAGE_BYTES)));
+                let pages = subject.resident_pages.min(subject.bytes.div_ceil(PAGE_BYTES));
+                resident.push((file.wrapping_mul(SCATTER), *file, pages));
             }
         }
+        resident.sort_unstable();
+        resident.into_iter().for_each(|(_, file, pages)| cache.fill(file, pages));
         self.outside.iter().for_each(|file| cache.leave_out(*file));
         cache
     }

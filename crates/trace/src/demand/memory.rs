@@ -10,12 +10,16 @@ use crate::{Event, Op};
 
 /// The smallest memory that is looked at, bytes.
 const SMALLEST_BYTES: u64 = 8 << 20;
-/// Rungs of the ladder at most: each costs as much time as all that is counted.
-const RUNGS_MAX: usize = 14;
+/// Rungs of the ladder below `NEAR`, at most: each costs as much time as all that is counted.
+const RUNGS_MAX: i32 = 9;
+/// Shares of the touched data where rungs lie close: a loop over data that just do not fit misses all of
+/// them.
+const NEAR: [f64; 6] = [0.7, 0.8, 0.9, 1.0, 1.1, 1.2];
+/// Nothing fills so many times the touched data, not what is read ahead in vain either. The last rung is
+/// simulated with it, and stands for what was held then at most.
+const AMPLE: u64 = 8;
 /// Dirty data of the lowest rung, bytes; the next ones are four times as large.
 const DIRTY_SMALLEST_BYTES: u64 = 1 << 20;
-/// All data fit with this much to spare.
-const ENOUGH: f64 = 1.15;
 
 /// A page cache and what it left to the device.
 struct Rung {
@@ -41,7 +45,7 @@ struct Flusher {
 
 impl Ladder {
     pub(super) fn new(look: &Look) -> Self {
-        let sizes = sizes((look.touched.bytes() as f64 * ENOUGH) as u64);
+        let sizes = sizes(look.touched.bytes());
         let cache = |bytes: &u64, start: Start| {
             let cache = look.subjects.cache(settings(*bytes), start);
             Rung { before: cache.totals(), cache, misses: Misses::default() }
@@ -76,6 +80,9 @@ impl Ladder {
     }
 
     pub(super) fn finish(self) -> (Vec<CacheRung>, Vec<DirtyRung>) {
+        let ample = [self.cold.last(), self.warm.last()].into_iter().flatten();
+        let held = ample.map(|rung| rung.cache.held_at_most()).max().unwrap_or(0);
+        let held_bytes = (held * PAGE_BYTES).next_multiple_of(1 << 20);
         let cold: Vec<Misses> = falling(self.cold.iter().map(|rung| rung.misses));
         let warm: Vec<Misses> = falling(self.warm.iter().map(|rung| rung.misses));
         let rung = |(at, memory_bytes): (usize, &u64)| CacheRung {
@@ -83,7 +90,12 @@ impl Ladder {
             cold: cold[at],
             as_recorded: warm.get(at).copied().unwrap_or(cold[at]),
         };
-        let caches = self.sizes.iter().enumerate().map(rung).collect();
+        let mut caches: Vec<CacheRung> = self.sizes.iter().enumerate().map(rung).collect();
+        if let Some(mut last) = caches.pop() {
+            last.memory_bytes = held_bytes.max(SMALLEST_BYTES);
+            caches.retain(|rung| rung.memory_bytes < last.memory_bytes);
+            caches.push(last);
+        }
         let dirty = |(dirty_bytes, flusher): &(u64, Flusher)| DirtyRung {
             dirty_bytes: *dirty_bytes,
             pages: flusher.cache.totals().written_back.saturating_sub(flusher.asked),
@@ -96,19 +108,22 @@ fn settings(memory_bytes: u64) -> Settings {
     Settings::new(Policy::PageCache, (memory_bytes / PAGE_BYTES).max(1))
 }
 
-/// Half a doubling apart, from the smallest to one that holds everything.
-fn sizes(enough_bytes: u64) -> Vec<u64> {
-    let mut sizes = vec![SMALLEST_BYTES];
-    while let Some(last) = sizes.last().copied()
-        && last < enough_bytes
-        && sizes.len() < RUNGS_MAX
-    {
-        let next = if last.is_power_of_two() { last / 2 * 3 } else { last / 3 * 4 };
-        sizes.push(next);
-    }
-    if let Some(last) = sizes.last_mut() {
-        *last = (*last).max(enough_bytes.next_multiple_of(1 << 20));
-    }
+/// Evenly spaced in their logarithm, half a doubling apart or more, then close around the touched data; in
+/// the end one that holds everything.
+fn sizes(touched_bytes: u64) -> Vec<u64> {
+    const MIB: u64 = 1 << 20;
+    let touched = touched_bytes as f64;
+    let smallest = SMALLEST_BYTES as f64;
+    let coarse = (NEAR[0] * touched / smallest).max(1.0);
+    let step = coarse.powf(1.0 / f64::from(RUNGS_MAX)).max(std::f64::consts::SQRT_2);
+    let below = (0..RUNGS_MAX).map(|rung| smallest * step.powi(rung));
+    let below = below.take_while(|bytes| *bytes < NEAR[0] * touched);
+    let near = NEAR.into_iter().map(|share| share * touched);
+    let mut sizes: Vec<u64> =
+        below.chain(near).map(|bytes| (bytes as u64).next_multiple_of(MIB)).collect();
+    sizes.retain(|bytes| *bytes >= SMALLEST_BYTES);
+    sizes.dedup();
+    sizes.push((touched_bytes * AMPLE).max(AMPLE * SMALLEST_BYTES));
     sizes
 }
 
@@ -185,12 +200,14 @@ mod tests {
 
     #[test]
     fn the_ladder_reaches_from_the_smallest_to_what_holds_everything() {
-        assert_eq!(sizes(0), [8 << 20]);
-        let all = sizes(100 << 20);
-        assert_eq!(&all[..4], [8 << 20, 12 << 20, 16 << 20, 24 << 20]);
-        assert!(all.last().is_some_and(|last| *last >= 100 << 20), "{all:?}");
-        let huge = sizes(1 << 40);
-        assert_eq!((huge.len(), huge.last()), (RUNGS_MAX, Some(&(1 << 40))));
+        assert_eq!(sizes(0), [AMPLE * SMALLEST_BYTES]);
+        for touched in [1 << 20, 20 << 20, 100 << 20, 1 << 30, 1 << 40] {
+            let all = sizes(touched);
+            assert!(all.len() <= RUNGS_MAX as usize + NEAR.len() + 1, "{all:?}");
+            assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
+            assert!(all.last().is_some_and(|last| *last >= AMPLE * touched), "{all:?}");
+            assert!(touched < 20 << 20 || all[0] == SMALLEST_BYTES, "{all:?}");
+        }
     }
 
     #[test]
