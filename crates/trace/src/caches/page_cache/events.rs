@@ -18,6 +18,9 @@ mod advice {
 /// Keys of read-ahead states that belong to open files; others are of a stream and a file.
 const IS_HANDLE: u64 = 1 << 63;
 
+/// So many pages are mapped by one fault (mm/memory.c, `fault_around_pages`).
+const FAULT_AROUND_PAGES: u64 = 16;
+
 impl PageCache {
     /// Does what an event did. Events that failed or touch no page change nothing.
     pub fn event(&mut self, event: &Event) {
@@ -140,7 +143,18 @@ impl PageCache {
 
     fn fault_event(&mut self, event: &Event) {
         let (first, pages) = pages_of(event.offset, event.length.max(1));
-        for page in first..first + pages {
+        let mut touched: Vec<u64> = (first..first + pages).collect();
+        let is_around = event.op == Op::FaultR && (2..=FAULT_AROUND_PAGES).contains(&pages);
+        if is_around && self.window(event.file, key_of(event)).is_random {
+            // Of the pages around the touched one those are mapped that are there, and none is read for it
+            // (mm/filemap.c, `filemap_map_pages`); without read-around few are. Elsewhere all are taken for
+            // touched: what is read around is mapped and used later, which is not seen.
+            touched.retain(|page| self.memory.folio_at(event.file, *page).is_some());
+            if touched.is_empty() {
+                touched.push(first);
+            }
+        }
+        for page in touched {
             self.files.reach(event.file, page * PAGE_BYTES + 1);
             self.fault(event.file, key_of(event), page);
             if self.settings.policy.is_kernels() {

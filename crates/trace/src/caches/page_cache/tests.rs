@@ -280,3 +280,21 @@ fn mapped_pages_are_spared_as_long_as_they_are_mapped() {
         assert_eq!(left_of_mapping(Some(other)), 100, "{:?}", other.op);
     }
 }
+
+#[test]
+fn pages_around_a_fault_are_mapped_if_they_are_there_and_read_only_with_read_around() {
+    let read = |advice| {
+        let mut cache = cache(Policy::PageCache, 4000);
+        if advice {
+            cache.event(&Event { handle: 0, ..advise(RANDOM) });
+        }
+        for window in 0..100 {
+            // The touched page, then those around it.
+            cache.event(&Event { handle: 0, ..event(Op::FaultR, window * 64 + 5, 1) });
+            cache.event(&Event { handle: 0, ..event(Op::FaultR, window * 64, 16) });
+        }
+        cache.totals().read
+    };
+    assert_eq!(read(true), 100);
+    assert!(read(false) > 1600, "{}", read(false));
+}
