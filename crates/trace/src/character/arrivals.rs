@@ -110,7 +110,7 @@ impl Arrivals {
             return (Loop::Closed, Sureness::Guess);
         }
         match slope {
-            _ if self.keeps_a_schedule() => (Loop::Open, Sureness::Sure),
+            _ if busy <= BUSY_MIN * gaps && self.keeps_a_schedule() => (Loop::Open, Sureness::Sure),
             Some((slope, error)) if error < SLOPE_ERROR_MAX => {
                 (judged(slope < 0.5), Sureness::Sure)
             }
