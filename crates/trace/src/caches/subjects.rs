@@ -107,7 +107,9 @@ impl Subjects {
             }
         }
         resident.sort_unstable();
-        resident.into_iter().for_each(|(_, file, pages)| cache.fill(file, pages));
+        for (_, file, pages) in resident {
+            cache.fill(file, pages);
+        }
         self.outside.iter().for_each(|file| cache.leave_out(*file));
         cache
     }
