@@ -253,7 +253,7 @@ mod tests {
     fn judged(gaps_and_durations_ns: impl Iterator<Item = (u64, u64)>) -> Loop {
         let mut arrivals = Arrivals::default();
         for (gap_ns, duration_ns) in gaps_and_durations_ns {
-            arrivals.add(1, Arrival { gap_ns, duration_ns });
+            arrivals.add(1, Arrival { duration_ns, gap_ns });
         }
         arrivals.judge(2000, 1.0, None).0
     }
