@@ -169,7 +169,7 @@ pub(crate) fn progress(converter: &Converter, start_ns: u64, lost: u64) -> Progr
 /// Ends a recording: tables, sums, and what is known of the whole go to the sink.
 pub(crate) fn conclude(mut converter: Converter, options: &Options, ending: Ending) -> Recorded {
     let Ending { means, start_ns, end_ns, overhead_s, lost, mut limits, mut cut, program } = ending;
-    if matches!(program, Program::Foreign) {
+    if matches!(program, Program::Foreign) && converter.living() > 0 {
         limits.push(part_of_a_service(end_ns.saturating_sub(start_ns) as f64 * 1e-9));
     }
     let told = converter.tell_tables(end_ns);
@@ -219,10 +219,10 @@ pub(crate) fn conclude(mut converter: Converter, options: &Options, ending: Endi
     }
 }
 
-/// What cannot be known of processes that ran before the recording and ran on after it.
+/// Says what a recording of so many seconds cannot tell of processes that nobody started for it.
 fn part_of_a_service(seconds: f64) -> String {
     format!(
-        "{seconds:.0} s of processes that ran before and ran on: data that they use again after a \
+        "{seconds:.1} s of processes that ran before and ran on: data that they use again after a \
          longer time looks as if it were used once, so they may need more memory than this says; \
          record for longer and compare"
     )

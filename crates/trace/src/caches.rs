@@ -1,5 +1,6 @@
 //! What caches make of a trace: miss-ratio curves of all sizes at once, and the kernel's page cache.
 
+mod advised;
 mod look;
 pub mod mrc;
 mod names;
@@ -9,7 +10,9 @@ mod parts;
 mod subjects;
 
 pub use look::{Detail, Look, Looker, caches_of, use_at, use_of};
-pub use subjects::{Start, Subjects, ladder, memory_for_gain, sizes_around_gain, touches_of};
+pub use subjects::{
+    AMPLE_BYTES, Start, Subjects, ladder, memory_for_gain, sizes_around_gain, touches_of,
+};
 
 /// Bytes of a page, the unit in which caches keep files.
 pub const PAGE_BYTES: u64 = 4096;

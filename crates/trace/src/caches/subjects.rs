@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::advised::Scattered;
 use super::mrc::{Access, Curve};
 use super::page_cache::{PageCache, Settings};
 use super::{PAGE_BYTES, pages_of};
@@ -12,6 +13,9 @@ const PROGRAM: &str = "program";
 
 /// Bit of the second number of `Op::Mmap`, as in <sys/mman.h>.
 const PROT_EXEC: u64 = 4;
+
+/// Memory that nothing fills, not what is read ahead in vain or cached at the start either: a pebibyte.
+pub const AMPLE_BYTES: u64 = 1 << 50;
 
 /// Bytes of a KiB.
 const KIB: u64 = 1024;
@@ -43,6 +47,7 @@ struct Subject {
 pub struct Subjects {
     files: BTreeMap<u32, Subject>,
     outside: HashSet<u32>,
+    scattered: Scattered,
 }
 
 impl Subjects {
@@ -69,12 +74,19 @@ impl Subjects {
         subjects
     }
 
-    /// Leaves out a program that an event starts, and a library that it maps to run.
+    /// Leaves out a program that an event starts, and a library that it maps to run; learns where reads are
+    /// scattered. Before `touches_of` is asked about the event.
     pub fn see(&mut self, event: &Event) {
         let runs = event.op == Op::Exec || event.op == Op::Mmap && event.other & PROT_EXEC != 0;
         if runs && event.file != 0 {
             self.outside.insert(event.file);
         }
+        self.scattered.see(event);
+    }
+
+    /// Pages that a fault touched: the first, and how many.
+    pub(crate) fn touched_by(&self, fault: &Event) -> (u64, u64) {
+        self.scattered.touched_by(fault)
     }
 
     /// Leaves out a file: it lies elsewhere than what is asked about.
@@ -88,10 +100,11 @@ impl Subjects {
         file != 0 && !self.outside.contains(&file)
     }
 
-    /// A page cache that knows the files. In which order those that are in memory at the start came into
-    /// it is unknown: they are filled in one that has nothing to do with the order in which the program
-    /// uses them. (In that order each is used just before its turn to leave comes, and a program that
-    /// copies 104 MiB misses nothing with 163 MiB; the kernel read 37.)
+    /// A page cache that knows the files. Which of those that are in memory at the start came into it
+    /// first is unknown: they are filled in an order that has nothing to do with the order in which the
+    /// program uses them; each from its first page on. Filled in the order of use, each file would be used
+    /// just before it is evicted: a program that copies 104 MiB with 163 MiB of memory would read nothing,
+    /// where the kernel read 37 MiB.
     #[must_use]
     pub fn cache(&self, settings: Settings, start: Start) -> PageCache {
         let mut cache = PageCache::new(settings);
@@ -138,7 +151,7 @@ pub fn touches_of(
             }
         }
         Op::FaultR | Op::FaultW => {
-            let (first, pages) = pages_of(event.offset, event.length.max(1));
+            let (first, pages) = subjects.touched_by(event);
             touch(Access::Read, event.file, first, pages);
         }
         _ => {}
@@ -229,6 +242,31 @@ mod tests {
         assert!(sizes.iter().any(|pages| (5000..5300).contains(pages)), "{sizes:?}");
         assert!(sizes.iter().any(|pages| *pages < 5000), "{sizes:?}");
         assert!(sizes.len() < 12, "{sizes:?}");
+    }
+
+    /// Files that are cached at the start and do not all fit with what is written meanwhile: some are evicted,
+    /// others last until their turn.
+    #[test]
+    fn files_cached_at_the_start_are_not_evicted_in_the_order_of_their_use() {
+        const PAGES: u64 = 16;
+        let file = |id: u32| FileEntry {
+            id,
+            first_bytes: PAGES * PAGE_BYTES,
+            resident_bytes: (id <= 64).then_some(PAGES * PAGE_BYTES),
+            ..FileEntry::default()
+        };
+        let files: Vec<FileEntry> = (1..=128).map(file).collect();
+        let subjects = Subjects::new(&files, &TraceInfo::default());
+        let settings = Settings::new(super::super::page_cache::Policy::PageCache, 80 * PAGES);
+        let mut cache = subjects.cache(settings, Start::AsRecorded);
+        for id in 1..=64 {
+            for (file, op) in [(id, Op::Read), (id + 64, Op::Write)] {
+                let length = PAGES * PAGE_BYTES;
+                cache.event(&Event { file, length, ..Event::new(0, op) });
+            }
+        }
+        let read = cache.totals().read;
+        assert!((4 * PAGES..32 * PAGES).contains(&read), "{read}");
     }
 
     #[test]

@@ -41,6 +41,15 @@ impl PageSet {
         }
     }
 
+    /// Whether a page of a file is one of them.
+    pub(crate) fn contains(&self, file: u32, page: u64) -> bool {
+        let place = (page % CHUNK_PAGES) as u16;
+        self.chunks.get(&(file, page / CHUNK_PAGES)).is_some_and(|chunk| match chunk {
+            Chunk::Few(pages) => pages.binary_search(&place).is_ok(),
+            Chunk::Many(words) => words[usize::from(place / 64)] >> (place % 64) & 1 == 1,
+        })
+    }
+
     /// How many of its pages are in the other as well.
     pub(crate) fn shared(&self, other: &Self) -> u64 {
         let common = |(place, chunk): (&(u32, u64), &Chunk)| {
@@ -134,6 +143,9 @@ mod tests {
                 let pages = offset / PAGE_BYTES..=(offset + bytes - 1) / PAGE_BYTES;
                 truth.extend(pages.map(|page| (file, page)));
                 prop_assert_eq!(set.count, truth.len() as u64);
+                for page in (0..12_000).step_by(7) {
+                    prop_assert_eq!(set.contains(1, page), truth.contains(&(1, page)));
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::files::{Files, Home};
-use crate::caches::Subjects;
+use crate::caches::{PAGE_BYTES, Subjects};
 use crate::character::pages::PageSet;
 use crate::{Event, FileKind, Op, StreamEntry, Tables, TraceInfo};
 
@@ -54,7 +54,12 @@ impl Look {
         if !moves || event.error != 0 || !self.subjects.takes_part(event.file) {
             return;
         }
-        self.touched.insert_bytes(event.file, event.offset, event.length);
+        if matches!(event.op, Op::FaultR | Op::FaultW) {
+            let (first, pages) = self.subjects.touched_by(event);
+            self.touched.insert_bytes(event.file, first * PAGE_BYTES, pages * PAGE_BYTES);
+        } else {
+            self.touched.insert_bytes(event.file, event.offset, event.length);
+        }
         if matches!(event.op, Op::Write | Op::FaultW) {
             self.written.insert_bytes(event.file, event.offset, event.length);
         }

@@ -5,19 +5,16 @@ use ioscape_model::app::{CacheRung, DirtyRung, Misses};
 
 use super::look::Look;
 use crate::caches::page_cache::{PageCache, Policy, Settings, Totals};
-use crate::caches::{PAGE_BYTES, Start};
+use crate::caches::{AMPLE_BYTES, PAGE_BYTES, Start};
 use crate::{Event, Op};
 
 /// The smallest memory that is looked at, bytes.
 const SMALLEST_BYTES: u64 = 8 << 20;
-/// Rungs of the ladder below `NEAR`, at most: each costs as much time as all that is counted.
+/// Rungs of the ladder below `NEAR`, at most: to simulate one takes as long as to count all calls.
 const RUNGS_MAX: i32 = 9;
 /// Shares of the touched data where rungs lie close: a loop over data that just do not fit misses all of
 /// them.
 const NEAR: [f64; 6] = [0.7, 0.8, 0.9, 1.0, 1.1, 1.2];
-/// Nothing fills so many times the touched data, not what is read ahead in vain either. The last rung is
-/// simulated with it, and stands for what was held then at most.
-const AMPLE: u64 = 8;
 /// Dirty data of the lowest rung, bytes; the next ones are four times as large.
 const DIRTY_SMALLEST_BYTES: u64 = 1 << 20;
 
@@ -108,8 +105,8 @@ fn settings(memory_bytes: u64) -> Settings {
     Settings::new(Policy::PageCache, (memory_bytes / PAGE_BYTES).max(1))
 }
 
-/// Evenly spaced in their logarithm, half a doubling apart or more, then close around the touched data; in
-/// the end one that holds everything.
+/// Evenly spaced in their logarithm, half a doubling apart or more, then close around the touched data. The
+/// last is ample: its rung stands for the size that was filled then at most.
 fn sizes(touched_bytes: u64) -> Vec<u64> {
     const MIB: u64 = 1 << 20;
     let touched = touched_bytes as f64;
@@ -123,7 +120,7 @@ fn sizes(touched_bytes: u64) -> Vec<u64> {
         below.chain(near).map(|bytes| (bytes as u64).next_multiple_of(MIB)).collect();
     sizes.retain(|bytes| *bytes >= SMALLEST_BYTES);
     sizes.dedup();
-    sizes.push((touched_bytes * AMPLE).max(AMPLE * SMALLEST_BYTES));
+    sizes.push(AMPLE_BYTES);
     sizes
 }
 
@@ -200,12 +197,12 @@ mod tests {
 
     #[test]
     fn the_ladder_reaches_from_the_smallest_to_what_holds_everything() {
-        assert_eq!(sizes(0), [AMPLE * SMALLEST_BYTES]);
+        assert_eq!(sizes(0), [AMPLE_BYTES]);
         for touched in [1 << 20, 20 << 20, 100 << 20, 1 << 30, 1 << 40] {
             let all = sizes(touched);
             assert!(all.len() <= RUNGS_MAX as usize + NEAR.len() + 1, "{all:?}");
             assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
-            assert!(all.last().is_some_and(|last| *last >= AMPLE * touched), "{all:?}");
+            assert!(touched > 1 << 40 || all.last() == Some(&AMPLE_BYTES), "{all:?}");
             assert!(touched < 20 << 20 || all[0] == SMALLEST_BYTES, "{all:?}");
         }
     }

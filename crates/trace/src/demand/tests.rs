@@ -163,6 +163,10 @@ fn more_memory_reads_less_of_a_loop() {
     near(all[0], 2.0 * (BYTES / 4096) as f64);
     near(*all.last().unwrap(), (BYTES / 4096) as f64);
     assert!(all.windows(2).all(|pair| pair[0] >= pair[1]), "{all:?}");
+    // Rungs lie close where the loop begins to fit, and the last is what the loop fills, not what was ample.
+    let sizes: Vec<u64> = demand.caches.iter().map(|rung| rung.memory_bytes >> 20).collect();
+    assert!([14, 16, 18, 20].iter().all(|mib| sizes.contains(mib)), "{sizes:?}");
+    assert!(sizes.last().is_some_and(|mib| (20..=22).contains(mib)), "{sizes:?}");
     assert_eq!(demand.sequential_bytes, 2 * BYTES - 2 * (1 << 17));
     assert!(demand.overlap.iter().all(|rung| rung.seconds > 0.0));
 }

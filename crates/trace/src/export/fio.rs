@@ -17,11 +17,12 @@ const THINK_SHARE_MIN: f64 = 0.1;
 /// Measured by `ci/try-fio-jobs`. Of eleven jobs: a log, dd, sort, `SQLite` in two journal modes, skewed reads
 /// and writes, tar both ways, cp, grep, gzip.
 const ORDER: JobError = JobError { quantity: "miss_ratio", median: 0.22, most: 0.47 };
-/// Of those that read and write.
+/// Of the jobs among them that both read and write.
 const DIRECTIONS: JobError = JobError { quantity: "seq_frac", median: 0.17, most: 0.50 };
-/// Of the five of them with many calls on names: `SQLite` with a journal that is deleted, tar both ways, cp, grep.
+/// Of the five programs among them that open, look up or remove thousands of files: `SQLite` that deletes
+/// its journal, tar both ways, cp, grep. Run time of the job against the program's.
 const NAMES: JobError = JobError { quantity: "seconds", median: 0.17, most: 0.69 };
-/// Of `SQLite`'s two: grown and overwritten files, each synced.
+/// Of two jobs only, those of `SQLite`, which syncs files that grow and files that it overwrites. Syncs per second.
 const SYNCS: JobError = JobError { quantity: "sync_rate", median: 0.17, most: 0.18 };
 /// Closer to 0 or 1 than this, a share is 0 or 1.
 const NEARLY: f64 = 0.005;
@@ -124,7 +125,8 @@ fn section(text: &mut String, at: usize, behaviour: &Behaviour) {
     line("bs_unaligned", u8::from(work.align < 512).to_string());
     line("numjobs", processes.to_string());
     if grows(behaviour) {
-        // Files that are still there from a run before would be overwritten instead: 1.5 times as many syncs.
+        // fio would overwrite a file that a run before left; syncs of overwritten data take two thirds of the
+        // time of those of grown files (a log of 2,300-byte records on ext4).
         line("create_on_open", "1".to_owned());
         line("unlink", "1".to_owned());
     } else {

@@ -5,8 +5,8 @@ use ioscape_trace::Layer;
 use ioscape_trace::caches::mrc::{Access, Curve, sample_until_agreed};
 use ioscape_trace::caches::page_cache::{PageCache, Policy, Settings, counters_ns};
 use ioscape_trace::caches::{
-    Detail, Looker, PAGE_BYTES, Start, Subjects, caches_of, ladder, sizes_around_gain, touches_of,
-    use_of,
+    AMPLE_BYTES, Detail, Looker, PAGE_BYTES, Start, Subjects, caches_of, ladder, sizes_around_gain,
+    touches_of, use_of,
 };
 
 use super::super::opened::Opened;
@@ -119,10 +119,7 @@ pub(super) fn simulate(
 
 /// Pages that the policy holds at most where memory is ample.
 fn held_at_most(traces: &Together, looked: &Looked, ask: &Ask) -> anyhow::Result<u64> {
-    /// Memory that no read-ahead fills, in pages touched.
-    const AMPLE: u64 = 8;
-    let ample = looked.curve.pages() * AMPLE * PAGE_BYTES;
-    let simulated = simulate_at(traces, looked, ask, &[ample])?;
+    let simulated = simulate_at(traces, looked, ask, &[AMPLE_BYTES])?;
     Ok(simulated[0].cache.held_at_most())
 }
 

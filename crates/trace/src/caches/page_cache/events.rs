@@ -1,25 +1,11 @@
 //! What each event of a trace does to the cache.
 
+use super::super::advised::{advice, key_of, maps_around};
 use super::super::{PAGE_BYTES, pages_of};
 use super::PageCache;
 use super::folios::flag;
 use super::reading::{PIPE_BYTES, Touch};
 use crate::event::{Event, Flags, Op};
-
-/// `POSIX_FADV_*` of <linux/fadvise.h>.
-mod advice {
-    pub(super) const NORMAL: u64 = 0;
-    pub(super) const RANDOM: u64 = 1;
-    pub(super) const SEQUENTIAL: u64 = 2;
-    pub(super) const WILLNEED: u64 = 3;
-    pub(super) const DONTNEED: u64 = 4;
-}
-
-/// Keys of read-ahead states that belong to open files; others are of a stream and a file.
-const IS_HANDLE: u64 = 1 << 63;
-
-/// So many pages are mapped by one fault (mm/memory.c, `fault_around_pages`).
-const FAULT_AROUND_PAGES: u64 = 16;
 
 impl PageCache {
     /// Does what an event did. Events that failed or touch no page change nothing.
@@ -143,28 +129,34 @@ impl PageCache {
 
     fn fault_event(&mut self, event: &Event) {
         let (first, pages) = pages_of(event.offset, event.length.max(1));
-        let mut touched: Vec<u64> = (first..first + pages).collect();
-        let is_around = event.op == Op::FaultR && (2..=FAULT_AROUND_PAGES).contains(&pages);
-        if is_around && self.window(event.file, key_of(event)).is_random {
-            // Of the pages around the touched one those are mapped that are there, and none is read for it
-            // (mm/filemap.c, `filemap_map_pages`); without read-around few are. Elsewhere all are taken for
-            // touched: what is read around is mapped and used later, which is not seen.
-            touched.retain(|page| self.memory.folio_at(event.file, *page).is_some());
-            if touched.is_empty() {
-                touched.push(first);
+        if !maps_around(event) || !self.window(event.file, key_of(event)).is_random {
+            for page in first..first + pages {
+                self.touch_mapped(event, page);
             }
+            return;
+        }
+        // Nothing is read around: of the pages mapped around the touched one, those can have been touched that
+        // are here.
+        let here = |page: &u64| self.memory.folio_at(event.file, *page).is_some();
+        let mut touched: Vec<u64> = (first..first + pages).filter(here).collect();
+        if touched.is_empty() {
+            touched.push(first);
         }
         for page in touched {
-            self.files.reach(event.file, page * PAGE_BYTES + 1);
-            self.fault(event.file, key_of(event), page);
-            if self.settings.policy.is_kernels() {
-                self.mapped.entry(event.stream).or_default().push((event.file, page));
-            }
-            if event.op == Op::FaultW
-                && let Some(id) = self.memory.folio_at(event.file, page)
-            {
-                self.memory.mark_dirty(id);
-            }
+            self.touch_mapped(event, page);
+        }
+    }
+
+    fn touch_mapped(&mut self, event: &Event, page: u64) {
+        self.files.reach(event.file, page * PAGE_BYTES + 1);
+        self.fault(event.file, key_of(event), page);
+        if self.settings.policy.is_kernels() {
+            self.mapped.entry(event.stream).or_default().push((event.file, page));
+        }
+        if event.op == Op::FaultW
+            && let Some(id) = self.memory.folio_at(event.file, page)
+        {
+            self.memory.mark_dirty(id);
         }
     }
 
@@ -220,11 +212,4 @@ impl PageCache {
         }
         self.windows.insert(key, window);
     }
-}
-
-fn key_of(event: &Event) -> u64 {
-    if event.handle != 0 {
-        return u64::from(event.handle) | IS_HANDLE;
-    }
-    u64::from(event.stream & 0x7FFF_FFFF) << 32 | u64::from(event.file)
 }
