@@ -125,6 +125,14 @@ fn pace(spot: &Spot<'_>) -> String {
     )
 }
 
+/// `, 27 % of it cached`: with so much data a figure is a mixture of hits and misses.
+fn part_cached(spot: &Spot<'_>) -> String {
+    /// Less changes no figure that is shown.
+    const LITTLE: f64 = 0.005;
+    let hits = spot.estimate.hit_fraction.filter(|hits| *hits >= LITTLE);
+    hits.map_or_else(String::new, |hits| format!(", {} of it cached", show_percent(hits)))
+}
+
 /// What kind of device answers a random 4 KiB read so soon (the median, so that a tail does not
 /// decide): flash needs some 50 to 150 µs, a network some 500 µs, an arm that moves several ms.
 fn character(median_s: f64) -> &'static str {
@@ -183,10 +191,11 @@ fn fast(seen: &Seen<'_>, border: Option<&Border>, ends: Option<&Ends<'_>>) -> St
     }
     match (border, ends) {
         (Some(border), Some(ends)) => format!(
-            "{}: {}; with {}: {} ({} requests)",
+            "{}: {}; with {}{}: {} ({} requests)",
             capacity(border),
             pace(&ends.near),
             show_size(ends.far.value),
+            part_cached(&ends.far),
             pace(&ends.far),
             show_size(ends.far.estimate.workload.size_mean as f64)
         ),
@@ -219,10 +228,11 @@ fn limit(seen: &Seen<'_>) -> String {
     }
     if let (Some(border), Some(ends)) = (seen.read_border, seen.reads()) {
         return format!(
-            "The disk beyond {}: with {} of data reads are {} times as slow.",
+            "The disk beyond {}: reads are {} times as slow with {} of data{}.",
             show_size(border.unique_bytes.capacity),
+            three_digits(ends.ratio()),
             show_size(ends.far.value),
-            three_digits(ends.ratio())
+            part_cached(&ends.far)
         );
     }
     let hits =

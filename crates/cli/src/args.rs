@@ -66,7 +66,7 @@ pub(crate) struct RunArgs {
     /// How the workloads to measure are chosen
     #[arg(long, value_enum, default_value_t = MethodArg::Blend)]
     pub(crate) method: MethodArg,
-    /// Only the data sheet, in a minute: IOPS, MB/s and latency of 4 KiB and 1 MiB requests
+    /// Only the data sheet, in a minute: IOPS, MB/s and latency of nine standard workloads (4 KiB and 1 MiB requests, a mixture, commits, cached reads)
     #[arg(long, conflicts_with_all = ["access", "precision", "workload", "range", "unique_max"])]
     pub(crate) quick: bool,
     /// Use only the page cache (buffered) or only `O_DIRECT` (direct) [default: both]
@@ -94,7 +94,7 @@ pub(crate) struct RunArgs {
     /// Largest working set to measure
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) unique_max: Option<u64>,
-    /// Write at most this much to the device, filesystem overhead included; from then on the run only reads [default: 16 GiB]
+    /// Write at most this much to the device, filesystem overhead included; what still has to write then is left out, and reads go on [default: 16 GiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_written: Option<u64>,
     /// Write for this long first, to see whether writes stay fast; at most half of the budget
@@ -201,7 +201,7 @@ impl From<AccessArg> for Access {
 pub(crate) enum MethodArg {
     /// Find where caches end, vary each parameter in each region, then fill the space between
     Blend,
-    /// Chen and Patterson's plan: 20 points over the data touched, 10 over every other parameter
+    /// Chen and Patterson's plan: 20 points over the data touched, up to 10 over every other parameter
     Paper,
     /// Chen and Patterson's first attempt: graphs around one workload, in which each parameter has
     /// the value that gives 75 % of its best throughput
@@ -229,14 +229,14 @@ pub(crate) struct MeasureArgs {
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Option<String>,
-    /// Half-width of the 95 % interval to reach, as a fraction of the throughput
+    /// Half-width of the 95 % interval to reach, as a fraction of the throughput (with --p99-below: of the rate)
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
     /// Find the highest request rate that keeps p99 latency below this; requests are issued on a
     /// schedule (open loop), and latency counts from the time each was due
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     pub(crate) p99_below: Option<f64>,
-    /// How often to measure, each time prepared anew [default: 3; with --precision as often as it takes, 100 times at most]
+    /// How often to measure, each time prepared anew [default: 3; with --precision as often as it takes, at most 100 times]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: Option<u32>,
     /// Longest time to spend on reaching --precision [default: 5m]
@@ -313,7 +313,7 @@ impl clap::FromArgMatches for WorkloadArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PredictArgs {
-    /// The record of a run
+    /// The record of `ioscape run`, or for --app of `ioscape vector`
     #[arg(value_name = "RECORD")]
     pub(crate) record: PathBuf,
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated
@@ -404,11 +404,11 @@ pub(crate) struct CompareArgs {
     /// With --app: say for each system how likely a run is to take longer than this
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s, requires = "app")]
     pub(crate) deadline: Option<f64>,
-    /// Exit with 1 if a system is slower than the baseline by more than this, beyond doubt
+    /// Exit with 1 if a system is slower than the baseline by more than this, and by more than chance
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) tolerance: Option<f64>,
-    /// Exit with 1 if some workload is `inconclusive`: no difference was shown, but a difference as
-    /// large as this could have been missed
+    /// Exit with 1 if a difference as large as this could have been missed on some workload (its
+    /// verdict is `inconclusive` then)
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) require_resolution: Option<f64>,
     /// What the systems cost, in any currency: A=100,B=150, or files in place of letters

@@ -16,14 +16,15 @@ use crate::trace::TraceArgs;
 use crate::vector::VectorArgs;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine; 1 the answer is \"worse\", not within the tolerance or precision asked for, \
-or (`doctor`) a serious doubt; 2 wrong usage or a refused target; 3 the measurement failed, or \
-the answer could not be written; \
-130 after Ctrl-C and 143 after SIGTERM, with everything saved and cleaned up.
+Exit codes: 0 fine; 1 the answer does not meet what was asked for (--tolerance, --precision, \
+--require-resolution, --fail-on, a rate that --p99-below allows), or `doctor` found a serious \
+problem; 2 wrong usage or a refused target; 3 the measurement failed, or the answer could not be \
+written; 130 after Ctrl-C and 143 after SIGTERM, with everything saved and cleaned up. \
+`trace record -- COMMAND` ends with the exit code of the command.
 
 NO_COLOR in the environment leaves colours out. Progress is shown on terminals only.";
 
-/// Maps the storage behind a path: where its regions lie, what each workload gets there.
+/// Measures the storage behind a path: where its caches end, how fast each kind of workload is.
 ///
 /// Sizes: KiB MiB GiB are binary, kB MB GB decimal, bare k m g binary as in fio.
 /// Durations: 90s, 10m, 1h30m.
@@ -45,13 +46,13 @@ pub(crate) enum Command {
     // A map needs writes: --read-only is refused, with what to do in its place.
     #[command(mut_arg("read_only", |arg| arg.hide(true)))]
     Run(RunArgs),
-    /// Measure one workload, to a stated precision
+    /// Measure one workload: IOPS, throughput and percentiles with intervals
     Measure(MeasureArgs),
     /// Predict the throughput and response time of workloads that were not measured
     Predict(PredictArgs),
     /// Measure random workloads on a record's target and compare with what it predicts
     Validate(ValidateArgs),
-    /// Compare systems with a baseline: ratios with intervals, per region and per workload
+    /// Compare systems with a baseline: which is faster, by how much, and what may be chance
     #[command(mut_args(only_live))]
     Compare(CompareArgs),
     /// Render a record again
@@ -68,7 +69,7 @@ pub(crate) enum Command {
     Suite(SuiteArgs),
     /// Record what a program does to files, import traces, and say what they hold
     Trace(TraceArgs),
-    /// Repeat the calls of a trace on test files, or run load made from a model, and measure it
+    /// Repeat the calls of a trace on test files, or generate load that resembles a model, and measure it
     // Streams run where the kernel puts them: --pin is refused.
     #[command(mut_arg("pin", |arg| arg.hide(true)))]
     Replay(ReplayArgs),
@@ -77,7 +78,7 @@ pub(crate) enum Command {
     // There are no processes to spread: --pin is refused.
     #[command(mut_arg("pin", |arg| arg.hide(true)))]
     Vector(VectorArgs),
-    /// Say what would make a measurement misleading, and measure nothing
+    /// Say what would make a measurement misleading; writes at most a test file of 8 MiB
     Doctor(DoctorArgs),
     /// Remove leftovers of killed runs from a directory
     Clean(CleanArgs),

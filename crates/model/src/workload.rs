@@ -328,8 +328,8 @@ pub static KEYS: [Key; 15] = [
         name: "rate",
         flag: "rate",
         value: "RATE",
-        help: "Requests per second, issued even if earlier ones are not done (open loop); 0: each process \
-               waits for its request before it makes the next (closed loop)",
+        help: "Requests per second of all processes together, issued even if earlier ones are not done (open \
+               loop); 0: each process waits for its request before it makes the next (closed loop)",
         kind: Kind::Measured,
         set: |work, key, value| rate(key, value).map(|rate| work.rate = rate),
         show: |work| work.rate.to_string(),
@@ -350,7 +350,7 @@ pub static KEYS: [Key; 15] = [
         name: "state",
         flag: "state",
         value: "STATE",
-        help: "What is cached at the start: warm, cold",
+        help: "What the page cache holds: as much of the data as fits (warm), or nothing, also later (cold)",
         kind: Kind::Measured,
         set: |work, key, value| {
             one_of(key, value, &[State::Warm, State::Cold]).map(|state| work.state = state)

@@ -77,43 +77,41 @@ pub(crate) fn sentence(
         let names = workloads.iter().filter(|c| c.verdict == verdict).map(|c| c.name.as_str());
         names.collect::<Vec<_>>()
     };
+    let judged: Vec<&Comparison> =
+        workloads.iter().filter(|c| c.verdict != Verdict::OutOfRange).collect();
     let on = |names: &[&str]| match names.len() {
         few if few <= 3 => names.join(", "),
-        many => format!("{many} workloads"),
+        many => format!("{many} of {} workloads", judged.len()),
     };
     let (faster, slower) = (named(Verdict::Faster), named(Verdict::Slower));
-    let sums =
-        [("over all", &system.geometric_mean), ("over what both measured", &system.measured)];
-    let place = |names: &[&str], verdict: Verdict| {
-        let shown = sums.iter().filter(|(_, sum)| sum.is_some_and(|sum| sum.verdict == verdict));
-        let mut places: Vec<String> = shown.map(|(name, _)| (*name).to_owned()).collect();
-        if !names.is_empty() {
-            places.push(format!("on {}", on(names)));
+    // Where no single workload shows it, one of the sums does.
+    let place = |names: &[&str], verdict: Verdict| match names.is_empty() {
+        false => format!("on {}", on(names)),
+        true if system.geometric_mean.is_some_and(|sum| sum.verdict == verdict) => {
+            "in the geometric mean".to_owned()
         }
-        places.join(" and ")
+        true => "in the median of what both measured".to_owned(),
     };
-    let mean =
-        system.geometric_mean.or(system.measured).map(|sum| figures::ratio(&span(&sum.ratio)));
-    let mean = mean.map_or_else(String::new, |mean| format!(", {mean} the throughput of A"));
     let found = match system.verdict {
-        Overall::Faster => {
-            format!("{letter} is faster{mean}: beyond doubt {}.", place(&faster, Verdict::Faster))
-        }
-        Overall::Slower => {
-            format!("{letter} is slower{mean}: beyond doubt {}.", place(&slower, Verdict::Slower))
-        }
+        Overall::Faster => format!(
+            "{letter} is faster {}, by more than chance, and slower on none.",
+            place(&faster, Verdict::Faster)
+        ),
+        Overall::Slower => format!(
+            "{letter} is slower {}, by more than chance, and faster on none.",
+            place(&slower, Verdict::Slower)
+        ),
         Overall::Mixed => format!(
-            "{letter} is faster {} and slower {}{mean} in the mean.",
+            "{letter} is faster {} and slower {}, by more than chance.",
             place(&faster, Verdict::Faster),
             place(&slower, Verdict::Slower),
         ),
         Overall::NoDifferenceShown => format!(
-            "No difference shown between {letter} and A{mean}: the differences measured may be \
-             chance. {}",
+            "No difference shown between {letter} and A: the differences measured may be chance. {}",
             smallest(system, workloads)
         ),
         Overall::Inconclusive => format!(
-            "Inconclusive: no difference shown between {letter} and A{mean}, and not everywhere \
+            "Inconclusive: no difference shown between {letter} and A, and not everywhere \
              could one as small as asked for have been. {}",
             smallest(system, workloads)
         ),
@@ -124,10 +122,40 @@ pub(crate) fn sentence(
             );
         }
     };
+    let found = format!("{found}{}", ratios(system, &judged, letter));
     match named(Verdict::OutOfRange) {
         none if none.is_empty() => found,
-        names => format!("{found} Not judged, for a map does not reach so far: {}.", on(&names)),
+        names => format!(
+            "{found} Not judged, for a map does not reach so far: {}.",
+            if names.len() > 3 { format!("{} workloads", names.len()) } else { names.join(", ") }
+        ),
     }
+}
+
+/// ` Throughput of B over A: × 4.9 (4.2–5.7) in the geometric mean of 12 workloads, from …`
+fn ratios(system: &SystemComparison, judged: &[&Comparison], letter: &str) -> String {
+    let mut parts = Vec::new();
+    let single = |of: &Comparison| format!("× {} ({})", three_digits(of.ratio.value), of.name);
+    let by_ratio = |a: &&&Comparison, b: &&&Comparison| a.ratio.value.total_cmp(&b.ratio.value);
+    if let Some(sum) = system.geometric_mean {
+        let ratio = figures::ratio(&span(&sum.ratio));
+        parts.push(format!("{ratio} in the geometric mean of {} workloads", sum.workloads));
+        if let (Some(least), Some(most)) =
+            (judged.iter().min_by(by_ratio), judged.iter().max_by(by_ratio))
+        {
+            parts.push(format!("from {} to {}", single(least), single(most)));
+        }
+    } else if let [one] = judged {
+        parts.push(format!("{} on {}", figures::ratio(&span(&one.ratio)), one.name));
+    }
+    if let Some(sum) = system.measured {
+        let ratio = figures::ratio(&span(&sum.ratio));
+        parts.push(format!("{ratio} in the median of {} that both measured", sum.workloads));
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!(" Throughput of {letter} over A: {}.", parts.join(", "))
 }
 
 /// Counts the operations that are faster, slower, alike and doubtful.

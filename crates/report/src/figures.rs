@@ -33,9 +33,15 @@ pub(crate) fn seconds(interval: &Interval) -> String {
     with_interval(&interval.scaled(1e9), 1000.0, &["ns", "µs", "ms"])
 }
 
-/// `× 1.05 (0.98–1.12)`.
+/// `× 1.05 (0.98–1.12)`. No end is rounded to 1: whether 1 lies inside decides the verdict.
 pub(crate) fn ratio(interval: &Interval) -> String {
-    let shown = with_interval(interval, f64::INFINITY, &[""]);
+    /// More digits than usual, at most.
+    const FINER_MAX: i32 = 3;
+    let shown = |finer| with_interval_finer(interval, f64::INFINITY, &[""], finer);
+    let is_one = |end: &str| matches!(end.split_once('.'), Some(("1", zeros)) if zeros.bytes().all(|b| b == b'0'));
+    let hides =
+        |text: &str| text.split(['(', '–', ')']).skip(1).any(|end| end == "1" || is_one(end));
+    let shown = (0..FINER_MAX).map(shown).find(|text| !hides(text)).unwrap_or(shown(FINER_MAX));
     format!("× {}", shown.replacen("  ", " ", 1).trim_end())
 }
 
@@ -75,6 +81,11 @@ pub(crate) fn count(n: usize, noun: &str) -> String {
 /// least a twentieth and less than a half of the interval's half-width, and there are never more
 /// than three digits.
 fn with_interval(interval: &Interval, base: f64, units: &[&str]) -> String {
+    with_interval_finer(interval, base, units, 0)
+}
+
+/// With so many more digits.
+fn with_interval_finer(interval: &Interval, base: f64, units: &[&str], finer: i32) -> String {
     let Interval { mean, low, high } = *interval;
     if !mean.is_finite() {
         return UNKNOWN.to_owned();
@@ -86,15 +97,18 @@ fn with_interval(interval: &Interval, base: f64, units: &[&str]) -> String {
         unit += 1;
     }
     let half_width = (high - low) / 2.0 / factor;
-    let known = half_width.is_finite() && half_width > 0.0 && mean > 0.0;
+    // Records may come from anybody: no unit fits what lies outside of these.
+    let has_unit = (1e-12..1e18).contains(&(mean / factor));
+    let known = half_width.is_finite() && half_width > 0.0 && has_unit;
     if !known {
         return format!("{} {}", three_digits(mean / factor), units[unit]);
     }
     let magnitude = decade(mean / factor);
-    let place = decade(half_width / 2.0).clamp(magnitude - 2, magnitude);
+    let place = decade(half_width / 2.0).clamp(magnitude - 2, magnitude) - finer;
     let show = |value: f64, place: i32| rounded(value.max(0.0) / factor, place);
     // A lower end far below the rest has digits of its own.
-    let place_low = if low > 0.0 { place.min(decade(low / factor) - 1) } else { place };
+    let place_low =
+        if low > 0.0 { place.min(decade(low / factor).saturating_sub(1)) } else { place };
     let (mean, low, high) =
         (show(mean, place), show(low, place_low.max(place - 2)), show(high, place));
     format!("{mean} {} ({low}–{high})", units[unit])
@@ -129,11 +143,15 @@ mod tests {
             (interval(17.0e6, 17.0e6, 17.0e6), "17.0 MB/s"),
             (interval(f64::NAN, 0.0, 0.0), "–"),
             (interval(0.0, 0.0, 0.0), "0.00 B/s"),
+            (interval(5e-324, 0.0, 1.0), "0.00 B/s"),
+            (interval(1e10, 5e-324, 2e10), "10 GB/s (0.00–20)"),
         ] {
             assert_eq!(rate(&figure), shown);
         }
         assert_eq!(ratio(&interval(1.051, 0.982, 1.124)), "× 1.05 (0.98–1.12)");
         assert_eq!(ratio(&interval(0.5, 0.5, 0.5)), "× 0.50");
+        assert_eq!(ratio(&interval(1.34, 1.04, 1.79)), "× 1.34 (1.04–1.79)");
+        assert_eq!(ratio(&interval(1.4, 0.97, 2.04)), "× 1.4 (0.97–2.0)");
         assert_eq!(seconds(&interval(92.1e-6, 80e-6, 110e-6)), "92 µs (80–110)");
         assert_eq!(seconds(&Interval::exact(3.2)), "3.20 s");
         assert_eq!(bytes(&interval(255_852_544.0, 249e6, 262e6)), "244 MiB (237–250)");

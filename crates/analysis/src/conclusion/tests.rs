@@ -147,7 +147,7 @@ fn the_answer_holds_the_figures_that_were_measured() {
     assert!(said.writes.starts_with("no limit found: 1 GiB"), "{}", said.writes);
     assert_eq!(
         said.limit,
-        "The disk beyond 256 MiB: with 1 GiB of data reads are 40.0 times as slow."
+        "The disk beyond 256 MiB: reads are 40.0 times as slow with 1 GiB of data."
     );
 }
 

@@ -53,9 +53,9 @@ pub(super) fn trust(record: &Record) -> Trust {
 
 fn meaning(grade: Grade) -> &'static str {
     match grade {
-        Grade::A => "differences from 15 % on are real",
-        Grade::B => "differences from 30 % on are real",
-        Grade::C => "only differences of a factor of two are real",
+        Grade::A => "between two such records differences from 15 % on are real",
+        Grade::B => "between two such records differences from 30 % on are real",
+        Grade::C => "between two such records only a factor of two is a real difference",
         Grade::D => "measure again before you decide",
     }
 }

@@ -44,17 +44,20 @@ fn one_sentence_says_what_was_found_and_where() {
         (
             system(Overall::Faster, Faster),
             &[comparison("oltp", Faster), comparison("scan", NoDifferenceShown)][..],
-            "B is faster, × 1.30 (1.17–1.43) the throughput of A: beyond doubt over all and on oltp.",
+            "B is faster on oltp, by more than chance, and slower on none. Throughput of B over A: \
+             × 1.30 (1.17–1.43) in the geometric mean of 12 workloads, from × 2.00 (oltp) to × 2.00 (scan).",
         ),
         (
             system(Overall::Mixed, NoDifferenceShown),
             &mixed,
-            "B is faster on oltp and slower on scan, × 1.30 (1.17–1.43) the throughput of A in the mean.",
+            "B is faster on oltp and slower on scan, by more than chance. Throughput of B over A: \
+             × 1.30 (1.17–1.43) in the geometric mean of 12 workloads, from × 2.00 (oltp) to × 2.00 (scan).",
         ),
         (
             system(Overall::Slower, Slower),
             &[],
-            "B is slower, × 1.30 (1.17–1.43) the throughput of A: beyond doubt over all.",
+            "B is slower in the geometric mean, by more than chance, and faster on none. Throughput of B over A: \
+             × 1.30 (1.17–1.43) in the geometric mean of 12 workloads.",
         ),
     ] {
         assert_eq!(sentence(&system, comparisons, "B"), said);
@@ -65,7 +68,7 @@ fn one_sentence_says_what_was_found_and_where() {
     let said = sentence(&same, &[fine, coarse], "C");
     assert!(said.starts_with("No difference shown between C and A"), "{said}");
     let smallest = "would have been shown is 4.0 % over all and 2.0 % to 10 % on one workload.";
-    assert!(said.ends_with(smallest), "{said}");
+    assert!(said.contains(smallest), "{said}");
     let far = [comparison("oltp", Faster), comparison("depth=64", Verdict::OutOfRange)];
     let said = sentence(&system(Overall::Faster, Faster), &far, "B");
     assert!(said.ends_with("Not judged, for a map does not reach so far: depth=64."), "{said}");

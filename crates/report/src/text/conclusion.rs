@@ -18,7 +18,7 @@ pub(super) fn conclusion(page: &mut Page, record: &Record, (said, file): (&Concl
     datasheet::datasheet(page, record);
     let trust = &said.trust;
     let grade = format!(
-        "grade {:?} (A best, D worst): {}; {}",
+        "grade {:?} (A best, D worst), weakest points: {}; {}",
         trust.grade,
         trust.reasons.join("; "),
         trust.meaning
