@@ -206,9 +206,8 @@ impl Predictor {
 
     /// Throughput of a closed loop that is so far outside of what was visited.
     fn throughput(&self, work: &Workload, outside: f64) -> Figure {
-        let guess = self.guess(work);
-        let half_width =
-            self.calibration.half_width(&guess, self.blend.noise(work)) + WIDER_OUTSIDE * outside;
+        let guess = self.blend.guess(work);
+        let half_width = self.calibration.half_width(&self.blend, work) + WIDER_OUTSIDE * outside;
         let value = guess.ln_throughput.exp();
         Figure { value, low: value * (-half_width).exp(), high: value * half_width.exp() }
     }
@@ -239,7 +238,7 @@ impl Predictor {
     /// and the page cache's state, which more visits cannot lower.
     pub fn half_width_here(&self, work: &Workload) -> f64 {
         let layer = self.layer(work);
-        layer.calibration.half_width_here(&layer.guess(work), layer.blend.noise(work))
+        layer.calibration.half_width_here(&layer.blend, work)
     }
 
     /// Whether the workload lies inside the box that was measured.

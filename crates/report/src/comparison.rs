@@ -135,7 +135,8 @@ pub(crate) fn sentence(
 /// ` Throughput of B over A: × 4.9 (4.2–5.7) in the geometric mean of 12 workloads, from …`
 fn ratios(system: &SystemComparison, judged: &[&Comparison], letter: &str) -> String {
     let mut parts = Vec::new();
-    let single = |of: &Comparison| format!("× {} ({})", three_digits(of.ratio.value), of.name);
+    let single =
+        |of: &Comparison| format!("× {} ({})", two_digits_at_least(of.ratio.value), of.name);
     let by_ratio = |a: &&&Comparison, b: &&&Comparison| a.ratio.value.total_cmp(&b.ratio.value);
     if let Some(sum) = system.geometric_mean {
         let ratio = figures::ratio(&span(&sum.ratio));
@@ -148,14 +149,15 @@ fn ratios(system: &SystemComparison, judged: &[&Comparison], letter: &str) -> St
     } else if let [one] = judged {
         parts.push(format!("{} on {}", figures::ratio(&span(&one.ratio)), one.name));
     }
-    if let Some(sum) = system.measured {
+    let predicted = match parts.join(", ") {
+        none if none.is_empty() => String::new(),
+        parts => format!(" Throughput of {letter} over A: {parts}."),
+    };
+    let measured = system.measured.map_or_else(String::new, |sum| {
         let ratio = figures::ratio(&span(&sum.ratio));
-        parts.push(format!("{ratio} in the median of {} that both measured", sum.workloads));
-    }
-    if parts.is_empty() {
-        return String::new();
-    }
-    format!(" Throughput of {letter} over A: {}.", parts.join(", "))
+        format!(" Of {} workloads that both measured, the median is {ratio}.", sum.workloads)
+    });
+    predicted + &measured
 }
 
 /// Counts the operations that are faster, slower, alike and doubtful.

@@ -78,8 +78,8 @@ pub(crate) fn count(n: usize, noun: &str) -> String {
 }
 
 /// The figure rounded to where its interval begins to say something: the last digit shown is at
-/// least a twentieth and less than a half of the interval's half-width, and there are never more
-/// than three digits.
+/// least a twentieth and less than a half of the interval's half-width, but there are never fewer than two
+/// digits and never more than three.
 fn with_interval(interval: &Interval, base: f64, units: &[&str]) -> String {
     with_interval_finer(interval, base, units, 0)
 }
@@ -104,13 +104,15 @@ fn with_interval_finer(interval: &Interval, base: f64, units: &[&str], finer: i3
         return format!("{} {}", three_digits(mean / factor), units[unit]);
     }
     let magnitude = decade(mean / factor);
-    let place = decade(half_width / 2.0).clamp(magnitude - 2, magnitude) - finer;
+    let place = decade(half_width / 2.0).clamp(magnitude - 2, magnitude - 1) - finer;
     let show = |value: f64, place: i32| rounded(value.max(0.0) / factor, place);
     // A lower end far below the rest has digits of its own.
     let place_low =
         if low > 0.0 { place.min(decade(low / factor).saturating_sub(1)) } else { place };
+    let has_one_more = place == magnitude - 1 && high / factor >= 1.2 * 10f64.powi(magnitude + 1);
+    let place_high = place + i32::from(has_one_more);
     let (mean, low, high) =
-        (show(mean, place), show(low, place_low.max(place - 2)), show(high, place));
+        (show(mean, place), show(low, place_low.max(place - 2)), show(high, place_high));
     format!("{mean} {} ({low}–{high})", units[unit])
 }
 
@@ -139,7 +141,7 @@ mod tests {
             (interval(1.9123e9, 1.4e9, 2.4e9), "1.9 GB/s (1.4–2.4)"),
             (interval(412.3e6, 372.3e6, 452.3e6), "410 MB/s (370–450)"),
             (interval(412.3e6, 411.9e6, 412.6e6), "412 MB/s (412–413)"),
-            (interval(5.0e6, -20.0e6, 30.0e6), "5 MB/s (0–30)"),
+            (interval(5.0e6, -20.0e6, 30.0e6), "5.0 MB/s (0.0–30)"),
             (interval(17.0e6, 17.0e6, 17.0e6), "17.0 MB/s"),
             (interval(f64::NAN, 0.0, 0.0), "–"),
             (interval(0.0, 0.0, 0.0), "0.00 B/s"),
@@ -152,6 +154,8 @@ mod tests {
         assert_eq!(ratio(&interval(0.5, 0.5, 0.5)), "× 0.50");
         assert_eq!(ratio(&interval(1.34, 1.04, 1.79)), "× 1.34 (1.04–1.79)");
         assert_eq!(ratio(&interval(1.4, 0.97, 2.04)), "× 1.4 (0.97–2.0)");
+        assert_eq!(ratio(&interval(4.21, 2.68, 6.61)), "× 4.2 (2.7–6.6)");
+        assert_eq!(ratio(&interval(8.75, 5.86, 13.07)), "× 8.8 (5.9–13)");
         assert_eq!(seconds(&interval(92.1e-6, 80e-6, 110e-6)), "92 µs (80–110)");
         assert_eq!(seconds(&Interval::exact(3.2)), "3.20 s");
         assert_eq!(bytes(&interval(255_852_544.0, 249e6, 262e6)), "244 MiB (237–250)");
