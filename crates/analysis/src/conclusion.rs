@@ -129,7 +129,8 @@ fn pace(spot: &Spot<'_>) -> String {
 fn part_cached(spot: &Spot<'_>) -> String {
     /// Less changes no figure that is shown.
     const LITTLE: f64 = 0.005;
-    let hits = spot.estimate.hit_fraction.filter(|hits| *hits >= LITTLE);
+    let reads = spot.estimate.workload.read_frac > 0.0;
+    let hits = spot.estimate.hit_fraction.filter(|hits| reads && *hits >= LITTLE);
     hits.map_or_else(String::new, |hits| format!(", {} of it cached", show_percent(hits)))
 }
 
@@ -158,6 +159,10 @@ fn storage(seen: &Seen<'_>) -> String {
                 show_rate(ends.near.throughput().mean),
                 show_rate(ends.far.throughput().mean),
                 show_size(ends.far.value)
+            ),
+            (None, Some(border)) => format!(
+                "A cache of {}, and storage beyond it.",
+                show_size(border.unique_bytes.capacity)
             ),
             _ => "One level: no end of a cache was found.".to_owned(),
         };
@@ -234,6 +239,9 @@ fn limit(seen: &Seen<'_>) -> String {
             show_size(ends.far.value),
             part_cached(&ends.far)
         );
+    }
+    if let Some(border) = seen.read_border {
+        return format!("The disk beyond {}.", show_size(border.unique_bytes.capacity));
     }
     let hits =
         seen.reads().and_then(|ends| Some((ends.far.value, ends.far.estimate.hit_fraction?)));
