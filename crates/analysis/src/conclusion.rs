@@ -125,13 +125,13 @@ fn pace(spot: &Spot<'_>) -> String {
     )
 }
 
-/// `, 27 % of it cached`: with so much data a figure is a mixture of hits and misses.
+/// `, 27 % of it cached,`: with so much data a figure is a mixture of hits and misses.
 fn part_cached(spot: &Spot<'_>) -> String {
     /// Less changes no figure that is shown.
     const LITTLE: f64 = 0.005;
     let reads = spot.estimate.workload.read_frac > 0.0;
     let hits = spot.estimate.hit_fraction.filter(|hits| reads && *hits >= LITTLE);
-    hits.map_or_else(String::new, |hits| format!(", {} of it cached", show_percent(hits)))
+    hits.map_or_else(String::new, |hits| format!(", {} of it cached,", show_percent(hits)))
 }
 
 /// What kind of device answers a random 4 KiB read so soon (the median, so that a tail does not
@@ -172,7 +172,7 @@ fn storage(seen: &Seen<'_>) -> String {
         format!(", {} with 32 in flight", show_iops(line.ops_per_s.value))
     });
     format!(
-        "{simulated}{}: a random 4 KiB read takes {} ({} IOPS{queue}).",
+        "{simulated}{}: a random 4 KiB read takes {} on average ({} IOPS{queue}).",
         character(one.response_time_s.p50.value),
         show_seconds(one.response_time_s.mean.value),
         show_iops(one.ops_per_s.value)
@@ -196,7 +196,7 @@ fn fast(seen: &Seen<'_>, border: Option<&Border>, ends: Option<&Ends<'_>>) -> St
     }
     match (border, ends) {
         (Some(border), Some(ends)) => format!(
-            "{}: {}; with {}{}: {} ({} requests)",
+            "{} of data {}; with {}{} {} ({} requests)",
             capacity(border),
             pace(&ends.near),
             show_size(ends.far.value),
@@ -233,15 +233,16 @@ fn limit(seen: &Seen<'_>) -> String {
     }
     if let (Some(border), Some(ends)) = (seen.read_border, seen.reads()) {
         return format!(
-            "The disk beyond {}: reads are {} times as slow with {} of data{}.",
+            "The disk, for reads beyond {}{}. With {} of data{} reads are {} times as slow.",
             show_size(border.unique_bytes.capacity),
-            three_digits(ends.ratio()),
+            writes_beyond(seen.write_border),
             show_size(ends.far.value),
-            part_cached(&ends.far)
+            part_cached(&ends.far),
+            three_digits(ends.ratio())
         );
     }
     if let Some(border) = seen.read_border {
-        return format!("The disk beyond {}.", show_size(border.unique_bytes.capacity));
+        return format!("The disk, beyond {}.", show_size(border.unique_bytes.capacity));
     }
     let hits =
         seen.reads().and_then(|ends| Some((ends.far.value, ends.far.estimate.hit_fraction?)));
@@ -265,6 +266,13 @@ fn limit(seen: &Seen<'_>) -> String {
             "Memory while data fit into it, the disk beyond; where that is was not measured.{ratio}"
         ),
     }
+}
+
+/// ` and writes beyond 200 MiB`, as far as that is known.
+fn writes_beyond(border: Option<&Border>) -> String {
+    border.map_or_else(String::new, |border| {
+        format!(" and writes beyond {}", show_size(border.unique_bytes.capacity))
+    })
 }
 
 /// One figure over another, as far as that is a number.

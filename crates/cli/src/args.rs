@@ -34,7 +34,8 @@ pub(crate) struct Common {
 /// What may be done to a block device.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DeviceArgs {
-    /// Only read the block device TARGET; that is what happens anyway without --destroy
+    /// Only read the block device TARGET, and refuse workloads that write; so it is without --destroy,
+    /// too
     #[arg(long)]
     pub(crate) read_only: bool,
     /// Allow overwriting the block device TARGET; repeat its path to confirm. Still refused: a
@@ -76,13 +77,15 @@ pub(crate) struct RunArgs {
     /// but at most half of the free space and half of `--max-written`]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) span: Option<u64>,
-    /// Range of a parameter: `unique_bytes`, `size_mean`, `process_num` or depth (repeatable)
+    /// Vary a parameter only from MIN to MAX, as in `size_mean=4KiB..64KiB`; keys: `unique_bytes`,
+    /// `size_mean`, `process_num`, depth (repeatable)
     #[arg(long, value_name = "KEY=MIN..MAX", value_parser = parse_range)]
     pub(crate) range: Vec<(RangeKey, Range)>,
     /// Exit with 1 if a warning is this severe or worse
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub(crate) fail_on: Option<SeverityArg>,
-    /// Stop early once half of the predictions have a 90 % interval no wider than ± this fraction
+    /// Stop before the budget ends, once half of the predictions have a 90 % interval of ± this
+    /// fraction of the throughput or less
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
     /// Print the plan, its time and the bytes it would write; measure nothing
@@ -91,10 +94,10 @@ pub(crate) struct RunArgs {
     /// Measure this workload too: key=value pairs, @FILE.toml, or a name such as oltp (repeatable)
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    /// Largest working set to measure
+    /// Most data that a workload through the page cache touches (past it: --span)
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) unique_max: Option<u64>,
-    /// Write at most this much to the device, filesystem overhead included; what still has to write then is left out, and reads go on [default: 16 GiB]
+    /// Write at most this much to the device, filesystem overhead included; once it is reached, workloads that write are left out and reads go on [default: 16 GiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_written: Option<u64>,
     /// Write for this long first, to see whether writes stay fast; at most half of the budget
@@ -199,14 +202,15 @@ impl From<AccessArg> for Access {
 /// How the points are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MethodArg {
-    /// Find where caches end, vary each parameter in each region, then fill the space between
+    /// Find the amounts of data at which caches end, vary each parameter in each range between them,
+    /// then measure combinations of parameters
     Blend,
     /// Chen and Patterson's plan: 20 points over the data touched, up to 10 over every other parameter
     Paper,
-    /// Chen and Patterson's first attempt: graphs around one workload, in which each parameter has
-    /// the value that gives 75 % of its best throughput
+    /// Chen and Patterson's first attempt: vary one parameter at a time around one workload, whose
+    /// parameters each reach 75 % of the best throughput
     Global75,
-    /// The grid of Chen and Patterson's Fig. 14: 162 points
+    /// A grid of 162 workloads (Chen and Patterson 1994, Fig. 14)
     Orthogonal,
 }
 
@@ -239,7 +243,7 @@ pub(crate) struct MeasureArgs {
     /// How often to measure, each time prepared anew [default: 3; with --precision as often as it takes, at most 100 times]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: Option<u32>,
-    /// Longest time to spend on reaching --precision [default: 5m]
+    /// With --precision: the longest time to spend on reaching it [default: 5m]
     #[arg(long, value_name = "DURATION", requires = "precision", conflicts_with_all = ["rounds", "p99_below"], value_parser = parse_duration_s)]
     pub(crate) budget: Option<f64>,
     /// Write a record of the measurement
@@ -313,7 +317,7 @@ impl clap::FromArgMatches for WorkloadArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PredictArgs {
-    /// The record of `ioscape run`, or for --app of `ioscape vector`
+    /// A record of `ioscape run`; with --app also one of `ioscape vector`
     #[arg(value_name = "RECORD")]
     pub(crate) record: PathBuf,
     /// key=value pairs joined by commas, @FILE.toml, or a name such as oltp; may be repeated
@@ -324,9 +328,9 @@ pub(crate) struct PredictArgs {
     /// of an included one, such as sqlite-wal
     #[arg(long, value_name = "APP.json", conflicts_with_all = ["workload", "p99_max"])]
     pub(crate) app: Option<PathBuf>,
-    /// Predict for other cache sizes: bytes, or a multiple of the size found, as in
-    /// `read_cache=512MiB,write_cache=2x`; with --app `memory=1GiB` and `device=2x` (a device twice
-    /// as fast)
+    /// Assume other cache sizes, in bytes or as a multiple of those found:
+    /// `read_cache=512MiB,write_cache=2x`. With --app: `memory=1GiB`, and `device=2x` for a device
+    /// twice as fast
     #[arg(long, value_name = "CACHE=SIZE", value_delimiter = ',')]
     pub(crate) set: Vec<String>,
     /// Predict the highest request rate that keeps p99 latency below this, as in 1ms
@@ -353,8 +357,8 @@ pub(crate) struct ValidateArgs {
     /// Random seed, saved in the record [default: drawn]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Also show how wrong each benchmark in this record (of `ioscape suite`) would be, if its one
-    /// throughput were the prediction for every workload
+    /// For contrast, a record of `ioscape suite`: take each benchmark's throughput as the prediction
+    /// for all workloads, and show how far off it is
     #[arg(long, value_name = "RECORD")]
     pub(crate) suite: Option<PathBuf>,
     /// Draw workloads that go through the page cache, or workloads that go past it [default:
@@ -411,7 +415,8 @@ pub(crate) struct CompareArgs {
     /// verdict is `inconclusive` then)
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) require_resolution: Option<f64>,
-    /// What the systems cost, in any currency: A=100,B=150, or files in place of letters
+    /// Price of each system, in any currency (A=100,B=150, or files in place of letters): adds
+    /// throughput for the price
     #[arg(long, value_name = "RECORD=PRICE", value_delimiter = ',')]
     pub(crate) price: Vec<String>,
     /// Write a page with the figures, HTML

@@ -17,8 +17,8 @@ use crate::vector::VectorArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 the answer does not meet what was asked for (--tolerance, --precision, \
---require-resolution, --fail-on, a rate that --p99-below allows), or `doctor` found a serious \
-problem; 2 wrong usage or a refused target; 3 the measurement failed, or the answer could not be \
+--require-resolution, --fail-on), no rate is low enough for --p99-below, `history check` found \
+something worse, or `doctor` something serious; 2 wrong usage or a refused target; 3 the measurement failed, or the answer could not be \
 written; 130 after Ctrl-C and 143 after SIGTERM, with everything saved and cleaned up. \
 `trace record -- COMMAND` ends with the exit code of the command.
 
@@ -34,8 +34,8 @@ NO_COLOR in the environment leaves colours out. Progress is shown on terminals o
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// MPI library for a run over many hosts: its path, or `off` to ignore the MPI launcher
-    /// [default: the library that fits the launcher]
+    /// For runs started by mpirun or the like: path of the MPI library, or `off`, so that each
+    /// process runs by itself [default: the library that fits the launcher]
     #[arg(long, value_name = "LIBRARY", global = true, hide_short_help = true)]
     pub(crate) mpi: Option<String>,
 }

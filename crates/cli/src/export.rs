@@ -46,7 +46,7 @@ enum ExportFormat {
     Parquet,
     /// The whole record as one document
     Json,
-    /// Job files that reproduce workloads in fio 3.33, measured ones or any others
+    /// Job files for fio 3.33 that reproduce the measured workloads, or the one given with -w
     Fio,
     /// Gauges for dashboards
     Openmetrics,

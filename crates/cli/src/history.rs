@@ -30,7 +30,7 @@ pub(crate) struct HistoryArgs {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Keep records: of maps, of single workloads, of classic benchmarks
+    /// Keep records of `run`, `measure` and `suite`
     Add(AddArgs),
     /// Say what changed and when, and how small a change would have been found
     Show(ShowArgs),
@@ -56,7 +56,7 @@ struct PlaceArgs {
     /// The system: records under one label are compared with each other
     #[arg(long, value_name = "NAME", default_value = "main", value_parser = plain_name)]
     label: String,
-    /// The condition, where the system is under one and another in turn: kernel-6.12
+    /// The condition that the system is in, such as kernel-6.12, if conditions take turns
     #[arg(long, value_name = "NAME", value_parser = plain_name)]
     block: Option<String>,
 }
@@ -75,7 +75,8 @@ struct ShowArgs {
     /// Print gauges for dashboards
     #[arg(long)]
     openmetrics: bool,
-    /// Write a page with a graph for each line; an earlier page of the same history is replaced
+    /// Write a page with a graph for each figure that is followed; an earlier page of the same history
+    /// is replaced
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 }
@@ -90,10 +91,11 @@ struct CheckArgs {
     record: PathBuf,
     #[command(flatten)]
     place: PlaceArgs,
-    /// How much worse is tolerated
+    /// Exit with 1 only if something is worse by more than this fraction [default: by anything that
+    /// is more than chance]
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     tolerance: Option<f64>,
-    /// Fail where a difference as small as this would not have been shown
+    /// Exit with 1 also if a difference of this fraction could have been missed
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     require_resolution: Option<f64>,
     /// Write the answer as Markdown, with a picture, for a comment on a merge request

@@ -62,9 +62,9 @@ pub(crate) struct ReplayArgs {
     /// Data in the page cache at the start
     #[arg(long, value_enum, value_name = "STATE", default_value_t = StartArg::AsRecorded)]
     start: StartArg,
-    /// For a model: multiply users (streams, each as busy as before, on the same data), data (sizes
-    /// of files and reuse distances) or rate (calls per time). read is no factor: it sets the share
-    /// of requests that are reads
+    /// For a model. users, data and rate are factors: of the number of streams (each as busy as
+    /// before, on the same data), of the number of files and the data between two uses of a page, of calls
+    /// per second. read sets the share of requests that read, 0 to 1
     #[arg(long, value_name = "users=N,data=N,rate=N,read=N", value_parser = parse_scale)]
     scale: Option<Scale>,
     /// For a model: repeat it from its start for this long [default: run it once]
@@ -142,8 +142,7 @@ fn parse_scale(text: &str) -> Result<Scale, String> {
 enum Arrivals {
     /// After the previous call of its stream has ended, plus the same pause as in the recording
     Closed,
-    /// At the same time after the start as in the recording; a late call delays the calls that wait
-    /// for its end
+    /// At its recorded time, even if earlier calls have not ended, except those that it depends on
     Open,
 }
 

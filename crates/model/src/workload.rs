@@ -329,7 +329,7 @@ pub static KEYS: [Key; 15] = [
         flag: "rate",
         value: "RATE",
         help: "Requests per second of all processes together, issued even if earlier ones are not done (open \
-               loop); 0: each process waits for its request before it makes the next (closed loop)",
+               loop); 0: each process keeps `depth` requests in flight and makes the next when one is done (closed loop)",
         kind: Kind::Measured,
         set: |work, key, value| rate(key, value).map(|rate| work.rate = rate),
         show: |work| work.rate.to_string(),
@@ -350,7 +350,7 @@ pub static KEYS: [Key; 15] = [
         name: "state",
         flag: "state",
         value: "STATE",
-        help: "What the page cache holds: as much of the data as fits (warm), or nothing, also later (cold)",
+        help: "What the page cache holds: as much of the data as fits (warm), or none of it throughout (cold)",
         kind: Kind::Measured,
         set: |work, key, value| {
             one_of(key, value, &[State::Warm, State::Cold]).map(|state| work.state = state)

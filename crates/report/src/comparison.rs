@@ -134,30 +134,42 @@ pub(crate) fn sentence(
 
 /// ` Throughput of B over A: × 4.9 (4.2–5.7) in the geometric mean of 12 workloads, from …`
 fn ratios(system: &SystemComparison, judged: &[&Comparison], letter: &str) -> String {
-    let mut parts = Vec::new();
+    let (mut parts, mut predicted) = (Vec::new(), String::new());
     let single =
         |of: &Comparison| format!("× {} ({})", two_digits_at_least(of.ratio.value), of.name);
     let by_ratio = |a: &&&Comparison, b: &&&Comparison| a.ratio.value.total_cmp(&b.ratio.value);
     if let Some(sum) = system.geometric_mean {
         let ratio = figures::ratio(&span(&sum.ratio));
-        parts.push(format!("{ratio} in the geometric mean of {} workloads", sum.workloads));
+        parts.push(format!("{ratio} in the geometric mean"));
+        predicted = format!("for {} workloads", sum.workloads);
         if let (Some(least), Some(most)) =
             (judged.iter().min_by(by_ratio), judged.iter().max_by(by_ratio))
         {
             parts.push(format!("from {} to {}", single(least), single(most)));
         }
     } else if let [one] = judged {
-        parts.push(format!("{} on {}", figures::ratio(&span(&one.ratio)), one.name));
+        parts.push(figures::ratio(&span(&one.ratio)));
+        predicted = format!("on {}", one.name);
     }
-    let predicted = match parts.join(", ") {
+    let over_a = match parts.join(", ") {
         none if none.is_empty() => String::new(),
-        parts => format!(" Throughput of {letter} over A: {parts}."),
+        parts if judged.iter().any(|one| one.pairs.is_some()) => {
+            format!(" Throughput of {letter} over A, measured {predicted}: {parts}.")
+        }
+        parts => format!(" Throughput of {letter} over A, predicted {predicted}: {parts}."),
     };
     let measured = system.measured.map_or_else(String::new, |sum| {
         let ratio = figures::ratio(&span(&sum.ratio));
-        format!(" Of {} workloads that both measured, the median is {ratio}.", sum.workloads)
+        let chance = match sum.verdict {
+            Verdict::NoDifferenceShown | Verdict::Inconclusive => ", which may be chance",
+            _ => "",
+        };
+        format!(
+            " Measured, the median of {} workloads in both records: {ratio}{chance}.",
+            sum.workloads
+        )
     });
-    predicted + &measured
+    over_a + &measured
 }
 
 /// Counts the operations that are faster, slower, alike and doubtful.
@@ -237,11 +249,16 @@ fn smallest(system: &SystemComparison, workloads: &[Comparison]) -> String {
 
 /// `4.8 %`; as a ratio where percents no longer say much.
 fn resolution(fraction: f64) -> String {
-    const PERCENT_BELOW: f64 = 5.0;
+    const PERCENT_BELOW: f64 = 1.0;
     if fraction < PERCENT_BELOW {
         return figures::percent(fraction);
     }
-    format!("× {}", three_digits(1.0 + fraction))
+    format!("× {}", two_digits(1.0 + fraction))
+}
+
+/// `3.8`, `12`, `620`.
+fn two_digits(value: f64) -> String {
+    if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
 
 /// Workloads on which a difference as small as was asked for could not have been shown.
@@ -347,6 +364,15 @@ pub(crate) fn workloads(
 /// Whether it was measured in alternation and not predicted.
 pub(crate) fn is_live(page: &ComparisonPage<'_>) -> bool {
     page.document.comparisons.iter().any(|comparison| comparison.pairs.is_some())
+}
+
+/// What the figures of [`workloads`] rest on, for a heading.
+pub(crate) fn workloads_basis(page: &ComparisonPage<'_>) -> &'static str {
+    if is_live(page) {
+        "measured in alternation"
+    } else {
+        "predicted; the ratio also uses what both measured"
+    }
 }
 
 /// What the intervals of [`workloads`] are.

@@ -136,18 +136,18 @@ fn the_answer_holds_the_figures_that_were_measured() {
     let said = conclude(&record(100e-6, 16.0)).unwrap();
     assert_eq!(
         said.storage,
-        "Behaves like flash (SSD): a random 4 KiB read takes 100 µs (10.0k IOPS, 160k with 32 in \
+        "Behaves like flash (SSD): a random 4 KiB read takes 100 µs on average (10.0k IOPS, 160k with 32 in \
          flight)."
     );
     assert_eq!(
         said.reads,
-        "up to 256 MiB (±5.9 %): 4.00 GB/s, 244k IOPS, p99 12.3 µs; with 1 GiB: 100 MB/s, 6.10k \
+        "up to 256 MiB (±5.9 %) of data 4.00 GB/s, 244k IOPS, p99 12.3 µs; with 1 GiB 100 MB/s, 6.10k \
          IOPS, p99 492 µs (16 KiB requests)"
     );
     assert!(said.writes.starts_with("no limit found: 1 GiB"), "{}", said.writes);
     assert_eq!(
         said.limit,
-        "The disk beyond 256 MiB: reads are 40.0 times as slow with 1 GiB of data."
+        "The disk, for reads beyond 256 MiB. With 1 GiB of data reads are 40.0 times as slow."
     );
 }
 
@@ -201,7 +201,7 @@ fn each_criterion_can_lower_the_grade_and_the_worst_decides() {
         (
             |r| r.points[3].throughput_bytes_per_s.mean = 0.6e9,
             Grade::C,
-            "at 60–100 % of its median",
+            "from 60 to 100 % of its median",
         ),
         (|r| r.end.as_mut().unwrap().reason = EndReason::Interrupted, Grade::C, "interrupted"),
         (|r| r.end = None, Grade::C, "killed"),
@@ -225,7 +225,7 @@ fn each_criterion_can_lower_the_grade_and_the_worst_decides() {
                 }
             },
             Grade::B,
-            "5 of 10 workloads unsteady",
+            "5 of 10 measured workloads unsteady",
         ),
     ];
     for (spoil, grade, reason) in cases {

@@ -53,8 +53,8 @@ pub(super) fn trust(record: &Record) -> Trust {
 
 fn meaning(grade: Grade) -> &'static str {
     match grade {
-        Grade::A => "between two such records differences from 15 % on are real",
-        Grade::B => "between two such records differences from 30 % on are real",
+        Grade::A => "between two such records measured differences from 15 % on are real",
+        Grade::B => "between two such records measured differences from 30 % on are real",
         Grade::C => "between two such records only a factor of two is a real difference",
         Grade::D => "measure again before you decide",
     }
@@ -138,8 +138,11 @@ fn control(record: &Record) -> Option<Reason> {
     let median = ioscape_stats::median(rates.iter().copied()).unwrap_or(f64::NAN);
     let (low, high) = (rates[0] / median, rates[rates.len() - 1] / median);
     let moved = (1.0 - low).max(high - 1.0);
-    let text =
-        format!("control measurement at {:.0}–{:.0} % of its median", low * 100.0, high * 100.0);
+    let text = format!(
+        "a repeated check varied from {:.0} to {:.0} % of its median",
+        low * 100.0,
+        high * 100.0
+    );
     Some(graded(moved, CONTROL, text))
 }
 
@@ -151,7 +154,7 @@ fn unsure(record: &Record) -> Option<Reason> {
     let count = record.estimates.iter().filter(|e| e.warnings.iter().any(is_unsure)).count();
     let total = record.estimates.len();
     let share = count as f64 / total as f64;
-    let text = format!("{count} of {total} workloads unsteady or imprecise");
+    let text = format!("{count} of {total} measured workloads unsteady or imprecise");
     (total > 0).then(|| graded(share, UNSURE, text))
 }
 

@@ -14,8 +14,8 @@ use crate::exit::usage;
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct SuiteArgs {
-    /// Benchmarks, joined by commas, or critique, representative or table-1990 alone; `list` says
-    /// what each of these is
+    /// Benchmarks, joined by commas, or one of the studies critique, representative and table-1990;
+    /// `suite list` explains all of them
     #[arg(value_name = "NAME", required_unless_present = "resume")]
     pub(crate) names: Option<String>,
     /// Directories; several are taken in turn and compared with the first [default: the current
@@ -39,7 +39,8 @@ pub(crate) struct SuiteArgs {
     /// Time IOStone in whole seconds, as the published program does
     #[arg(long)]
     pub(crate) faithful: bool,
-    /// Seed the random numbers of IOStone 1987, as its authors meant to
+    /// Give IOStone 1987's random numbers a seed, as its authors meant to; the published program
+    /// forgot to
     #[arg(long)]
     pub(crate) seeded: bool,
     /// Compiler for the Andrew benchmark [default: a built-in substitute, which does a fixed amount

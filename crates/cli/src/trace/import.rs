@@ -26,14 +26,14 @@ pub(crate) struct ImportArgs {
     /// The files, plain, gz or zst; several are merged by time; - is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The trace [default: beside the first file, .trace]
+    /// The trace to write, Parquet [default: beside the first file, .trace]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Columns of csv, counted from 1, and their units, as in t=5us,off=3B,len=4B,op=2: the time is
     /// in column 5, in microseconds
     #[arg(long, value_name = "COLUMNS")]
     map: Option<String>,
-    /// Keep the names of files in the trace, not only hashes under a key that is thrown away
+    /// Keep the names of files in the trace; without it only hashes, which cannot be traced back
     #[arg(long)]
     names: bool,
     /// No progress
@@ -48,7 +48,7 @@ all processors' files at once), blkparse, fio-iolog (2 and 3), darshan (darshan-
 Format), csv with --map, and csv whose columns are known: msr, \
 systor, alibaba, tencent, fiu, spc.
 
---map: t (when), dur (how long), op, off, len, vol (volume; vol=2+3 takes two columns), stream (a \
+--map: t (when), dur (how long), op (read or write), off (offset), len (length), vol (volume; vol=2+3 takes two columns), stream (a \
 number for who asked), each with its column. Units of time: ns, ft (100 ns), us, ms, s. Units of \
 off and len: B, sec (a sector, 512 B), K, P (a page, 4096 B), M. Also sep= (what \
 separates columns: comma, tab, blank, or a punctuation mark itself), skip= (how many lines at the \

@@ -7,7 +7,7 @@ use crate::chart::Table;
 use crate::comparison::{
     CACHES_NOTE, ComparisonPage, REGIONS_NOTE, caches, dropped, elements, elements_note,
     intolerable, legend, letter, of_system, prices, regions, sentence, unresolved, workloads,
-    workloads_note, worth,
+    workloads_basis, workloads_note, worth,
 };
 use crate::doubts::Doubt;
 
@@ -56,7 +56,8 @@ fn against(text: &mut Page, page: &ComparisonPage<'_>, place: usize) {
     let (system, letter) = (&page.document.systems[place - 1], letter(place));
     let comparisons = of_system(page, place);
     if !comparisons.is_empty() {
-        text.heading(&format!("{letter} against A: workloads"));
+        let basis = workloads_basis(page);
+        text.heading(&format!("{letter} against A: workloads ({basis})"));
         table(text, &workloads(system, comparisons, &letter));
         text.wrapped("  ", &workloads_note(page), Style::Dim);
     }
