@@ -33,7 +33,8 @@ pub(crate) fn seconds(interval: &Interval) -> String {
     with_interval(&interval.scaled(1e9), 1000.0, &["ns", "µs", "ms"])
 }
 
-/// `× 1.05 (0.98–1.12)`. No end is rounded to 1: whether 1 lies inside decides the verdict.
+/// `× 1.05 (0.98–1.12)`. Whether 1 lies inside decides the verdict: where an end would be rounded to 1
+/// there are up to three digits more.
 pub(crate) fn ratio(interval: &Interval) -> String {
     /// More digits than usual, at most.
     const FINER_MAX: i32 = 3;

@@ -48,9 +48,17 @@ pub(super) struct Scattered {
 impl Scattered {
     /// Learns from an event, before `touched_by` is asked about it.
     pub(super) fn see(&mut self, event: &Event) {
-        if event.op == Op::Advise && event.other == advice::RANDOM {
-            self.keys.insert(key_of(event));
-            self.files.insert(event.file);
+        if event.op == Op::Advise && event.error == 0 {
+            match event.other {
+                advice::RANDOM => {
+                    self.keys.insert(key_of(event));
+                    self.files.insert(event.file);
+                }
+                advice::NORMAL | advice::SEQUENTIAL => {
+                    self.keys.remove(&key_of(event));
+                }
+                _ => {}
+            }
         }
         let moves = matches!(event.op, Op::Read | Op::Write | Op::FaultR | Op::FaultW);
         if !moves || event.error != 0 || !self.files.contains(&event.file) {
@@ -96,9 +104,9 @@ mod tests {
         Event { file: 1, offset, length, ..Event::new(0, Op::FaultR) }
     }
 
-    fn touched(advice: Option<u64>, faults: &[Event]) -> u64 {
+    fn touched(advice: &[u64], faults: &[Event]) -> u64 {
         let mut scattered = Scattered::default();
-        if let Some(other) = advice {
+        for &other in advice {
             scattered.see(&Event { file: 1, other, ..Event::new(0, Op::Advise) });
         }
         let mut touched = 0;
@@ -112,11 +120,11 @@ mod tests {
     #[test]
     fn pages_mapped_around_a_fault_count_unless_reads_are_scattered() {
         let missed = [fault(5, 1), fault(0, 16), fault(9, 1), fault(0, 16)];
-        assert_eq!(touched(None, &missed), 1 + 16 + 1 + 16);
-        assert_eq!(touched(Some(advice::SEQUENTIAL), &missed), 34);
-        assert_eq!(touched(Some(advice::RANDOM), &missed), 4);
+        assert_eq!(touched(&[], &missed), 1 + 16 + 1 + 16);
+        assert_eq!(touched(&[advice::RANDOM, advice::SEQUENTIAL], &missed), 34);
+        assert_eq!(touched(&[advice::RANDOM], &missed), 4);
         // All were cached before the trace begins.
-        assert_eq!(touched(Some(advice::RANDOM), &[fault(0, 16), fault(16, 16)]), 2);
+        assert_eq!(touched(&[advice::RANDOM], &[fault(0, 16), fault(16, 16)]), 2);
     }
 
     /// Of a window whose pages 3, 5 and 9 were read one by one, all are drawn in time, and no others.
