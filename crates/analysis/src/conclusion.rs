@@ -231,18 +231,16 @@ fn limit(seen: &Seen<'_>) -> String {
     if seen.record.header.ranges.access == Access::Direct {
         return "The device: direct I/O passes the page cache by.".to_owned();
     }
-    if let (Some(border), Some(ends)) = (seen.read_border, seen.reads()) {
+    if let Some(border) = seen.read_border {
+        let capacity = show_size(border.unique_bytes.capacity);
+        let Some(ends) = seen.reads() else { return format!("The disk, beyond {capacity}.") };
         return format!(
-            "The disk, for reads beyond {}{}. With {} of data{} reads are {} times as slow.",
-            show_size(border.unique_bytes.capacity),
+            "The disk, for reads beyond {capacity}{}. With {} of data{} reads are {} times as slow.",
             writes_beyond(seen.write_border),
             show_size(ends.far.value),
             part_cached(&ends.far),
             three_digits(ends.ratio())
         );
-    }
-    if let Some(border) = seen.read_border {
-        return format!("The disk, beyond {}.", show_size(border.unique_bytes.capacity));
     }
     let hits =
         seen.reads().and_then(|ends| Some((ends.far.value, ends.far.estimate.hit_fraction?)));

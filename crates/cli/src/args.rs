@@ -415,8 +415,8 @@ pub(crate) struct CompareArgs {
     /// verdict is `inconclusive` then)
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) require_resolution: Option<f64>,
-    /// Price of each system, in any currency (A=100,B=150, or files in place of letters): adds
-    /// throughput for the price
+    /// Show throughput for the price. Give the price of each system in any currency: A=100,B=150, or
+    /// files in place of letters
     #[arg(long, value_name = "RECORD=PRICE", value_delimiter = ',')]
     pub(crate) price: Vec<String>,
     /// Write a page with the figures, HTML

@@ -219,7 +219,7 @@ pub(crate) fn conclude(mut converter: Converter, options: &Options, ending: Endi
     }
 }
 
-/// Says what a recording of so many seconds cannot tell of processes that nobody started for it.
+/// Warns that data which running processes reuse after more than `seconds` look as if they were used once.
 fn part_of_a_service(seconds: f64) -> String {
     format!(
         "{seconds:.1} s of processes that ran before and ran on: data that they use again after a \

@@ -79,10 +79,7 @@ pub(crate) fn sentence(
     };
     let judged: Vec<&Comparison> =
         workloads.iter().filter(|c| c.verdict != Verdict::OutOfRange).collect();
-    let on = |names: &[&str]| match names.len() {
-        few if few <= 3 => names.join(", "),
-        many => format!("{many} of {} workloads", judged.len()),
-    };
+    let on = |names: &[&str]| few_or(names, &format!(" of {}", judged.len()));
     let (faster, slower) = (named(Verdict::Faster), named(Verdict::Slower));
     // Where no single workload shows it, one of the sums does.
     let place = |names: &[&str], verdict: Verdict| match names.is_empty() {
@@ -125,14 +122,21 @@ pub(crate) fn sentence(
     let found = format!("{found}{}", ratios(system, &judged, letter));
     match named(Verdict::OutOfRange) {
         none if none.is_empty() => found,
-        names => format!(
-            "{found} Not judged, for a map does not reach so far: {}.",
-            if names.len() > 3 { format!("{} workloads", names.len()) } else { names.join(", ") }
-        ),
+        names => {
+            format!("{found} Not judged, for a map does not reach so far: {}.", few_or(&names, ""))
+        }
     }
 }
 
-/// ` Throughput of B over A: × 4.9 (4.2–5.7) in the geometric mean of 12 workloads, from …`
+/// Up to three names; `5 of 12 workloads` where there are more.
+fn few_or(names: &[&str], of_all: &str) -> String {
+    match names.len() {
+        few if few <= 3 => names.join(", "),
+        many => format!("{many}{of_all} workloads"),
+    }
+}
+
+/// ` Throughput of B over A, predicted for 12 workloads: × 4.9 (4.2–5.7) in the geometric mean, from …`
 fn ratios(system: &SystemComparison, judged: &[&Comparison], letter: &str) -> String {
     let (mut parts, mut predicted) = (Vec::new(), String::new());
     let single =
@@ -366,7 +370,7 @@ pub(crate) fn is_live(page: &ComparisonPage<'_>) -> bool {
     page.document.comparisons.iter().any(|comparison| comparison.pairs.is_some())
 }
 
-/// What the figures of [`workloads`] rest on, for a heading.
+/// Says in a heading whether the figures of [`workloads`] were measured or predicted.
 pub(crate) fn workloads_basis(page: &ComparisonPage<'_>) -> &'static str {
     if is_live(page) {
         "measured in alternation"

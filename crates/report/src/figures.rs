@@ -42,7 +42,8 @@ pub(crate) fn ratio(interval: &Interval) -> String {
     let is_one = |end: &str| matches!(end.split_once('.'), Some(("1", zeros)) if zeros.bytes().all(|b| b == b'0'));
     let hides =
         |text: &str| text.split(['(', '–', ')']).skip(1).any(|end| end == "1" || is_one(end));
-    let shown = (0..FINER_MAX).map(shown).find(|text| !hides(text)).unwrap_or(shown(FINER_MAX));
+    let shown =
+        (0..FINER_MAX).map(shown).find(|text| !hides(text)).unwrap_or_else(|| shown(FINER_MAX));
     format!("× {}", shown.replacen("  ", " ", 1).trim_end())
 }
 

@@ -16,7 +16,7 @@ use crate::model::{Sample, Training};
 
 /// The quantile of the errors that 90 % intervals rest on. Beyond it errors are taken to be normal: the
 /// largest are those of workloads in corners of the box (all reads, all in sequence, smallest size), which
-/// are extrapolated when they are left out. On sixteen maps of simulated devices intervals from the 90 %
+/// are extrapolated when they are left out. On twelve maps of simulated devices intervals from the 90 %
 /// quantile itself held 94 % and spanned a factor of 2.3; these hold 93 % and span 2.0.
 const QUANTILE: f64 = 0.8;
 /// The normal law's, two-sided.

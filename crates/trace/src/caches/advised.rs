@@ -21,7 +21,8 @@ const IS_HANDLE: u64 = 1 << 63;
 /// So many pages are mapped by one fault (mm/memory.c, `fault_around_pages`).
 const FAULT_AROUND_PAGES: u64 = 16;
 
-/// What read-ahead and advice belong to: the open file, or a thread's mapping of it.
+/// The key under which the kernel keeps read-ahead and advice: the open file, or, for faults, the thread and
+/// the file that it has mapped.
 pub(super) fn key_of(event: &Event) -> u64 {
     if event.handle != 0 {
         return u64::from(event.handle) | IS_HANDLE;
@@ -29,8 +30,8 @@ pub(super) fn key_of(event: &Event) -> u64 {
     u64::from(event.stream & 0x7FFF_FFFF) << 32 | u64::from(event.file)
 }
 
-/// Whether a fault mapped the pages around the touched one, too. It maps those that are cached and reads
-/// none of them (mm/filemap.c, `filemap_map_pages`). With read-around nearly all are cached, and later
+/// Tells whether a fault also mapped pages around the touched one. The kernel maps those that are cached and
+/// reads none (mm/filemap.c, `filemap_map_pages`). With read-around nearly all are cached, and later
 /// uses leave no trace: all count as touched. With random advice most may never have been touched.
 pub(super) fn maps_around(event: &Event) -> bool {
     let (_, pages) = pages_of(event.offset, event.length);
@@ -127,7 +128,8 @@ mod tests {
         assert_eq!(touched(&[advice::RANDOM], &[fault(0, 16), fault(16, 16)]), 2);
     }
 
-    /// Of a window whose pages 3, 5 and 9 were read one by one, all are drawn in time, and no others.
+    /// Pages 3, 5 and 9 of a window were read one by one. A hundred faults that map the window draw each of
+    /// them, and no other page.
     #[test]
     fn a_page_is_drawn_of_those_that_are_known() {
         let mut scattered = Scattered::default();

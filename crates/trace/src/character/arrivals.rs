@@ -51,8 +51,9 @@ struct Sums {
     all: [f64; 5],
     /// The first time from start to start, and the last so far.
     ends_s: Option<(f64, f64)>,
-    /// What the first stretches took, and some single times from start to start out of each, seconds.
+    /// `SINGLE_PER_STRETCH` times from start to start out of each of the first stretches, seconds.
     single: Vec<f64>,
+    /// How long each of the first stretches took, seconds.
     stretches: Vec<f64>,
     /// Requests and seconds of the stretch that is not complete.
     stretch: (usize, f64),
@@ -134,9 +135,9 @@ impl Arrivals {
         self.streams.values().filter(move |stream| stream.all[0] >= BESIDE_SHARE * most)
     }
 
-    /// Whether the busiest stream makes up for what it is late: 128 of its requests scatter no more than
-    /// one does. A closed loop that does longer work every few requests may scatter as little; there the
-    /// mean time from start to start lies above the median, and that is no schedule.
+    /// Tells whether the busiest stream keeps a schedule: the time that 128 of its requests take scatters no
+    /// more than that of one. A closed loop that does longer work every few requests may scatter as little,
+    /// but its mean time from start to start lies above the median.
     fn keeps_a_schedule(&self) -> bool {
         let by_count = |one: &(&u32, &Sums), two: &(&u32, &Sums)| {
             one.1.all[0].total_cmp(&two.1.all[0]).then(two.0.cmp(one.0))

@@ -41,7 +41,7 @@ impl PageSet {
         }
     }
 
-    /// Whether a page of a file is one of them.
+    /// Tells whether the set holds this page of this file.
     pub(crate) fn contains(&self, file: u32, page: u64) -> bool {
         let place = (page % CHUNK_PAGES) as u16;
         self.chunks.get(&(file, page / CHUNK_PAGES)).is_some_and(|chunk| match chunk {

@@ -203,6 +203,7 @@ mod tests {
             assert!(all.len() <= RUNGS_MAX as usize + NEAR.len() + 1, "{all:?}");
             assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
             assert!(touched < SMALLEST_BYTES || all[all.len() - 2] >= touched, "{all:?}");
+            assert!(all.last().is_some_and(|last| *last >= 8 * touched), "{all:?}");
             assert!(touched < 20 << 20 || all[0] == SMALLEST_BYTES, "{all:?}");
         }
     }

@@ -17,12 +17,12 @@ const THINK_SHARE_MIN: f64 = 0.1;
 /// Measured by `ci/try-fio-jobs`. Of eleven jobs: a log, dd, sort, `SQLite` in two journal modes, skewed reads
 /// and writes, tar both ways, cp, grep, gzip.
 const ORDER: JobError = JobError { quantity: "miss_ratio", median: 0.22, most: 0.47 };
-/// Of the jobs among them that both read and write.
+/// Over those of the eleven jobs that both read and write.
 const DIRECTIONS: JobError = JobError { quantity: "seq_frac", median: 0.17, most: 0.50 };
-/// Of the five programs among them that open, look up or remove thousands of files: `SQLite` that deletes
-/// its journal, tar both ways, cp, grep. Run time of the job against the program's.
+/// Run time of the job against the program's, over the five programs that open, look up or remove thousands
+/// of files: `SQLite` that deletes its journal, tar both ways, cp, grep.
 const NAMES: JobError = JobError { quantity: "seconds", median: 0.17, most: 0.69 };
-/// Of two jobs only, those of `SQLite`, which syncs files that grow and files that it overwrites. Syncs per second.
+/// Syncs per second, over the two jobs of `SQLite`. It syncs files that grow and files that it overwrites.
 const SYNCS: JobError = JobError { quantity: "sync_rate", median: 0.17, most: 0.18 };
 /// Closer to 0 or 1 than this, a share is 0 or 1.
 const NEARLY: f64 = 0.005;
