@@ -11,7 +11,8 @@ use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_engine::{Error, Rig};
 use ioscape_model::{Record, Workload};
 use ioscape_trace::import::{self, Columns, Format, Input, Preset};
-use ioscape_trace::{Event, FileEntry, Sink, StreamEntry, TraceInfo};
+use ioscape_trace::store::Store;
+use ioscape_trace::{Event, FileEntry, Sink, StreamEntry, TraceInfo, character};
 
 /// Records are cut off here: what counts is the reader, not how long a megabyte takes.
 const BYTES_MAX: usize = 256 << 10;
@@ -20,12 +21,13 @@ const POINTS_MAX: usize = 200;
 
 pub(crate) type Entry = fn(&[u8]);
 
-pub(crate) const ENTRIES: [(&str, Entry); 6] = [
+pub(crate) const ENTRIES: [(&str, Entry); 7] = [
     ("record", record),
     ("workload", workload),
     ("workload_file", workload_file),
     ("sim_spec", sim_spec),
     ("fio", fio),
+    ("trace", trace),
     ("trace_import", trace_import),
 ];
 
@@ -109,6 +111,14 @@ pub(crate) fn fio(bytes: &[u8]) {
     let Ok(results) = ioscape_import::fio::read(text) else { return };
     for work in results.workloads() {
         work.check().expect("what is taken over can be");
+    }
+}
+
+/// A trace of ioscape's own format, whole or cut.
+pub(crate) fn trace(bytes: &[u8]) {
+    let Ok(store) = Store::open(bytes::Bytes::copy_from_slice(bytes)) else { return };
+    if store.pour(&mut Taken(0)).is_ok() {
+        let _ = character::characterise(&store, &mut |_| {});
     }
 }
 

@@ -8,6 +8,7 @@
 //! full disk or a limit, is read up to the last row group that was whole.
 
 mod columns;
+mod pages;
 mod reader;
 mod rows;
 mod segment;

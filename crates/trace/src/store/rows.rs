@@ -14,6 +14,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::StoreError;
 use super::columns::{Column, Entry, STREAM};
+use super::pages::Checked;
 use crate::{Event, FileEntry, FileKind, Flags, Op, StreamEntry};
 
 /// Rows that are decoded at a time.
@@ -50,6 +51,7 @@ impl<T: DataType> Cells<T> {
             }
             let rows = usize::try_from(group.num_rows()).unwrap_or(0);
             let of_chunk = SerializedPageReader::new(reader.clone(), chunk, rows, None)?;
+            let of_chunk = Checked::new(of_chunk, &descriptor);
             full_level = descriptor.max_def_level();
             pages = Some(ColumnReaderImpl::new(descriptor, Box::new(of_chunk)));
         }

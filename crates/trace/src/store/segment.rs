@@ -10,7 +10,7 @@
 //! its end backwards for the last such footer that is whole and follows the chain.
 
 use parquet::file::metadata::{
-    FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter,
+    ColumnChunkMetaData, FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter,
     RowGroupMetaData,
 };
 use parquet::file::reader::ChunkReader;
@@ -68,6 +68,31 @@ pub(super) struct Footers {
 
 /// Reads the footer of a whole file, or the chain of a cut one.
 pub(super) fn read<R: ChunkReader>(reader: &R) -> Result<Footers, StoreError> {
+    let footers = read_any(reader)?;
+    let lies_inside = |group: &RowGroupMetaData| {
+        group.num_rows() >= 0 && group.columns().iter().all(|chunk| lies_inside(chunk, reader.len()))
+    };
+    if !footers.groups.iter().all(lies_inside) {
+        return Err(StoreError::Damaged("a footer names a place outside the file".to_owned()));
+    }
+    Ok(footers)
+}
+
+/// Whether a column's bytes stand in a file of this length. The library that decodes them takes it
+/// for granted, and panics on a negative place.
+fn lies_inside(chunk: &ColumnChunkMetaData, length: u64) -> bool {
+    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+    let (Ok(start), Ok(bytes)) = (u64::try_from(start), u64::try_from(chunk.compressed_size()))
+    else {
+        return false;
+    };
+    chunk.data_page_offset() >= 0
+        && chunk.num_values() >= 0
+        && start.checked_add(bytes).is_some_and(|end| end <= length)
+}
+
+/// What the footers say, wherever they point.
+fn read_any<R: ChunkReader>(reader: &R) -> Result<Footers, StoreError> {
     let length = reader.len();
     if length < 4 || &reader.get_bytes(0, 4)?[..] != MAGIC {
         return Err(StoreError::NotATrace);
