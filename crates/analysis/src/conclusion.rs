@@ -191,6 +191,9 @@ fn cached(seen: &Seen<'_>) -> String {
 }
 
 fn fast(seen: &Seen<'_>, border: Option<&Border>, ends: Option<&Ends<'_>>) -> String {
+    if seen.record.header.is_survey() {
+        return "not mapped: with --read-only there is only the data sheet".to_owned();
+    }
     if seen.estimates.is_empty() {
         return "not measured: only the data sheet was asked for".to_owned();
     }

@@ -31,11 +31,11 @@ pub(crate) struct Common {
     pub(crate) pin: bool,
 }
 
-/// What may be done to a block device.
+/// What may be done to a block device, or to files that are there.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DeviceArgs {
-    /// Only read the block device TARGET, and refuse workloads that write; so it is without --destroy,
-    /// too
+    /// Write nothing: read the block device TARGET, or in a directory the largest file that is there
+    /// (or the file TARGET), past the page cache
     #[arg(long)]
     pub(crate) read_only: bool,
     /// Allow overwriting the block device TARGET; repeat its path to confirm. Still refused: a
@@ -58,7 +58,7 @@ impl DeviceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A directory, a block device with --destroy, or sim:NAME for a simulated device [default: the current directory]
+    /// A directory, a block device with --destroy or --read-only, or sim:NAME for a simulated device [default: the current directory]
     #[arg(value_name = "TARGET")]
     pub(crate) target: Option<PathBuf>,
     /// How long the run may take, everything included [default: 10m]
@@ -94,7 +94,7 @@ pub(crate) struct RunArgs {
     /// Measure this workload too: key=value pairs, @FILE.toml, or a name such as oltp (repeatable)
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    /// Most data that a workload through the page cache touches (past it: --span)
+    /// Limit of the data that a workload through the page cache touches (for direct I/O: --span)
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) unique_max: Option<u64>,
     /// Write at most this much to the device, filesystem overhead included; once it is reached, workloads that write are left out and reads go on [default: 16 GiB]
@@ -207,8 +207,8 @@ pub(crate) enum MethodArg {
     Blend,
     /// Chen and Patterson's plan: 20 points over the data touched, up to 10 over every other parameter
     Paper,
-    /// Chen and Patterson's first attempt: vary one parameter at a time around one workload, whose
-    /// parameters each reach 75 % of the best throughput
+    /// Chen and Patterson's first attempt: vary one parameter at a time around one workload,
+    /// in which each has the value that reaches 75 % of the best throughput
     Global75,
     /// A grid of 162 workloads (Chen and Patterson 1994, Fig. 14)
     Orthogonal,

@@ -243,7 +243,7 @@ fn what(work: &Workload) -> String {
     let processes =
         if work.process_num == 1 { "process".to_owned() } else { "processes".to_owned() };
     format!(
-        "{} by {}, {} reads, {} sequential, {} {processes}",
+        "{} in requests of {}, {} reads, {} sequential, {} {processes}",
         show_size(work.unique_bytes as f64),
         show_size(work.size_mean as f64),
         show_percent(work.read_frac),
@@ -334,6 +334,9 @@ mod tests {
     #[test]
     fn a_workload_is_told_in_a_line() {
         let work = Workload { process_num: 2, read_frac: 1.0, ..Workload::default() };
-        assert_eq!(what(&work), "64 MiB by 16 KiB, 100 % reads, 50 % sequential, 2 processes");
+        assert_eq!(
+            what(&work),
+            "64 MiB in requests of 16 KiB, 100 % reads, 50 % sequential, 2 processes"
+        );
     }
 }

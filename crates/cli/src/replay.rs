@@ -62,9 +62,9 @@ pub(crate) struct ReplayArgs {
     /// Data in the page cache at the start
     #[arg(long, value_enum, value_name = "STATE", default_value_t = StartArg::AsRecorded)]
     start: StartArg,
-    /// For a model. users, data and rate are factors: of the number of streams (each as busy as
-    /// before, on the same data), of the number of files and the data between two uses of a page, of calls
-    /// per second. read sets the share of requests that read, 0 to 1
+    /// For a model. users multiplies the streams (each as busy as before, on the same data); data
+    /// multiplies the files, and the other data used between two uses of a page; rate multiplies the calls
+    /// per second; read sets the share of requests that read, 0 to 1
     #[arg(long, value_name = "users=N,data=N,rate=N,read=N", value_parser = parse_scale)]
     scale: Option<Scale>,
     /// For a model: repeat it from its start for this long [default: run it once]

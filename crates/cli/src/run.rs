@@ -10,9 +10,9 @@ use ioscape_experiment::explore::{Event, Outcome};
 use ioscape_experiment::forecast::ForecastRow;
 use ioscape_experiment::{AskedRanges, Exploration, Settings, Watch};
 use ioscape_model::units::{GIB, show_bytes, show_seconds};
-use ioscape_model::{Access, EndReason, Header, Point, Record, Severity};
+use ioscape_model::{Access, EndReason, Header, Point, Record, Severity, TargetKind};
 
-use crate::args::{AccessArg, RangeKey, RunArgs, WorkloadArgs};
+use crate::args::{AccessArg, DeviceArgs, RangeKey, RunArgs, WorkloadArgs};
 use crate::bench::{self, Earnest, Request};
 use crate::company::Company;
 use crate::doctor;
@@ -54,7 +54,9 @@ fn begin(
         refuse_record(&out)?;
         page_file::check(args.report.as_deref(), &out, None)?;
     }
-    let written_max_bytes = args.max_written.or_else(|| usual_written_max_bytes(target));
+    let is_quick = args.quick || args.device.read_only;
+    let usual_max_bytes = usual_written_max_bytes(target).filter(|_| !args.device.read_only);
+    let written_max_bytes = args.max_written.or(usual_max_bytes);
     let most_bytes = args.unique_max.unwrap_or(u64::MAX);
     let probe_max_bytes = most_bytes.min(written_max_bytes.unwrap_or(u64::MAX) / 8);
     let request = Request {
@@ -73,12 +75,8 @@ fn begin(
     let mut settings = Settings {
         method: args.method.into(),
         access: args.access.map(Into::into),
-        is_quick: args.quick,
-        budget_s: args.budget.unwrap_or(if args.quick {
-            QUICK_BUDGET_S
-        } else {
-            Settings::default().budget_s
-        }),
+        is_quick,
+        budget_s: args.budget.unwrap_or(usual_budget_s(is_quick)),
         precision: args.precision,
         written_max_bytes,
         unique_max_bytes: args.unique_max,
@@ -90,6 +88,7 @@ fn begin(
     refuse_sustaining(&settings)?;
     // Before there are files of this run to be taken for somebody's.
     let looks = !args.dry_run
+        && !args.device.read_only // it makes files to look at
         && bench::sim_name(target).is_none()
         && settings.budget_s >= LOOK_BUDGET_MIN_S;
     // Where a look fails, opening the target says why.
@@ -118,6 +117,10 @@ const WRITTEN_MAX_USUAL_BYTES: u64 = 16 * GIB;
 const LOOK_BUDGET_MIN_S: f64 = 45.0;
 /// The data sheet alone takes a minute.
 const QUICK_BUDGET_S: f64 = 60.0;
+
+fn usual_budget_s(is_quick: bool) -> f64 {
+    if is_quick { QUICK_BUDGET_S } else { Settings::default().budget_s }
+}
 
 fn usual_written_max_bytes(target: &Path) -> Option<u64> {
     bench::sim_name(target).is_none().then_some(WRITTEN_MAX_USUAL_BYTES)
@@ -154,6 +157,8 @@ fn go_on(
 ) -> anyhow::Result<Exit> {
     let Resumption { journal, target, record, run, common, budget_s } = resume::open(path, args)?;
     page_file::check(args.report.as_deref(), path, Some(&record))?;
+    let is_file = record.header.target.kind == TargetKind::File;
+    let device = DeviceArgs { read_only: is_file || args.device.read_only, ..args.device.clone() };
     let request = Request {
         target: &target,
         run: &run,
@@ -161,7 +166,7 @@ fn go_on(
         verify: false,
         seed: resumed_seed(&record),
         common: &common,
-        device: Some(&args.device),
+        device: Some(&device),
         // How fast laying out is stands in the record.
         earnest: Earnest::Measure { probe_max_bytes: 0 },
         clock,

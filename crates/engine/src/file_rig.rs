@@ -13,7 +13,7 @@ use crate::clock::{Clock, Stopwatch};
 use crate::counters::{Counters, Swapped};
 use crate::error::{Error, Result};
 use crate::failures;
-use crate::files::{OpenAccess, TestFiles};
+use crate::files::{BLOCK_BYTES, OpenAccess, TestFiles};
 use crate::harness;
 use crate::memory;
 use crate::placement::Placement;
@@ -199,6 +199,10 @@ impl FileRig {
     /// # Errors
     /// When the first file cannot be made.
     pub fn probe_layout(&mut self, most_bytes: u64) -> Result<()> {
+        if self.ground.is_read_only() {
+            // Only whether direct access is there.
+            return self.lay_out(0, BLOCK_BYTES);
+        }
         let most_bytes = most_bytes.min(PROBE_MAX_BYTES).min(self.files.room_bytes() / 4);
         let most_bytes = most_bytes / MIB * MIB;
         let mut laid_out_bytes = 0;
@@ -417,7 +421,7 @@ impl Rig for FileRig {
                 Error::path("start a thread for", self.ground.path(), error)
             })?);
         }
-        let watched = Watch::begin(&files, self.ground.device().is_some());
+        let watched = Watch::begin(&files, self.ground.directory().is_some());
         let known = (self.clock, self.ceiling.device());
         let used = (&files[..], &workers[..], self.part);
         let cold = Cold::begin(work, used, self.ahead_skip_bytes, known)

@@ -3,8 +3,8 @@
 //! They are called `.ioscape-<run>-N`, created anew (never opened) with mode 0600 and held under
 //! flock(2), by which a live run's files are told from what a killed run left behind.
 //!
-//! A block device is the one file there is on it: it is neither made nor removed, and laid out
-//! only where it may be written.
+//! A block device is the one file there is on it, and a file that was there already is one, too: it
+//! is neither made nor removed, and laid out only where it may be written.
 
 mod layout;
 mod leftovers;
@@ -181,15 +181,12 @@ impl TestFiles {
         let slot = &mut self.files[number];
         let test_file = match slot {
             Some(file) => file,
-            None => slot.insert(match &self.ground {
-                Ground::Directory(directory) => create(directory, &self.run, number)?,
-                Ground::Device(device) => {
-                    let file = device.open_again(OFlags::empty())?;
-                    TestFile::of(file, number)
-                }
+            None => slot.insert(match (&self.ground, self.ground.open_again(OFlags::empty())) {
+                (Ground::Directory(directory), None) => create(directory, &self.run, number)?,
+                (_, opened) => TestFile::of(opened.expect("it is the file")?, number),
             }),
         };
-        if self.ground.device().is_some_and(|device| !device.is_writable()) {
+        if self.ground.is_read_only() {
             // Whatever is on it is what is read.
             test_file.length = test_file.length.max(wanted);
         }
@@ -271,11 +268,11 @@ impl TestFiles {
             OpenAccess::Buffered => OFlags::empty(),
             OpenAccess::Direct => OFlags::DIRECT,
         };
-        let opened = match &self.ground {
-            Ground::Device(device) => return device.open_again(extra),
-            Ground::Directory(directory) => open(directory, &self.run.file_name(number), extra)
-                .map_err(|error| Error::path("open", &path, error))?,
+        let Ground::Directory(directory) = &self.ground else {
+            return self.ground.open_again(extra).expect("it is the file");
         };
+        let opened = open(directory, &self.run.file_name(number), extra)
+            .map_err(|error| Error::path("open", &path, error))?;
         let same = rustix::fs::fstat(&opened)
             .and_then(|opened| Ok(is_same(&opened, &rustix::fs::fstat(&test_file.file)?)))
             .map_err(|error| Error::path("look at", &path, error))?;
@@ -292,7 +289,7 @@ impl TestFiles {
     pub fn path(&self, number: usize) -> PathBuf {
         match &self.ground {
             Ground::Directory(directory) => directory.path().join(self.run.file_name(number)),
-            Ground::Device(device) => device.path().to_owned(),
+            ground => ground.path().to_owned(),
         }
     }
 
@@ -303,7 +300,7 @@ impl TestFiles {
                 let free_bytes = self.room_bytes * 2;
                 Error::NoRoom { path: path.to_owned(), free_bytes, wanted_bytes }
             }
-            Ground::Device(_) => Error::Refused(format!(
+            Ground::Device(_) | Ground::File(_) => Error::Refused(format!(
                 "{} holds {} bytes, but {wanted_bytes} are needed: lower unique_bytes or \
                  --unique-max",
                 path.display(),

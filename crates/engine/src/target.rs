@@ -5,14 +5,15 @@
 
 pub(crate) mod describe;
 mod device;
+mod existing;
 mod ground;
 pub mod signature;
 mod uses;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use ioscape_model::warning::{Code, Severity, Warning};
@@ -22,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::mounts::{self, Mount};
 pub use describe::describe;
 pub use device::{Consent, Device, open_device};
+pub use existing::{Existing, open_existing};
 pub use ground::Ground;
 pub use uses::Uses;
 
@@ -101,7 +103,13 @@ pub struct Directory {
 /// [`Error::Refused`] with the reason for everything that is not a directory this user may open on
 /// a writable filesystem that stores something.
 pub fn open_directory(path: impl AsRef<Path>) -> Result<Directory> {
-    let given = path.as_ref();
+    let directory = open_unchecked(path.as_ref())?;
+    directory.check()?;
+    Ok(directory)
+}
+
+/// The same where nothing is going to be made: it may be another user's, or mounted read-only.
+fn open_unchecked(given: &Path) -> Result<Directory> {
     let refused = |error| cannot_open(given, error);
     let path = fs::canonicalize(given).map_err(refused)?;
     let metadata = fs::metadata(&path).map_err(refused)?;
@@ -119,9 +127,30 @@ pub fn open_directory(path: impl AsRef<Path>) -> Result<Directory> {
             path.display()
         ))
     })?;
-    let directory = Directory { descriptor, path, given: given.to_owned(), mount };
-    directory.check()?;
-    Ok(directory)
+    Ok(Directory { descriptor, path, given: given.to_owned(), mount })
+}
+
+/// Another descriptor of what `handle` holds, whatever its path leads to by now.
+fn open_through(handle: BorrowedFd<'_>, flags: OFlags) -> rustix::io::Result<File> {
+    let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty()).map(File::from)
+}
+
+/// Share of a few evenly spread blocks that hold nothing but zeros; `None` where one cannot be read.
+/// The file may be open for direct access.
+fn zero_fraction(file: &File, length_bytes: u64) -> Option<f64> {
+    const SAMPLES: u64 = 64;
+    const BLOCK_BYTES: u64 = 4096;
+    let mut room = vec![0; 2 * BLOCK_BYTES as usize];
+    let aligned = room.as_ptr().align_offset(BLOCK_BYTES as usize);
+    let block = &mut room[aligned..aligned + BLOCK_BYTES as usize];
+    let mut zeros = 0;
+    for sample in 0..SAMPLES {
+        let at = (length_bytes - BLOCK_BYTES) / SAMPLES * sample / BLOCK_BYTES * BLOCK_BYTES;
+        file.read_exact_at(block, at).ok()?;
+        zeros += u64::from(block.iter().all(|byte| *byte == 0));
+    }
+    Some(zeros as f64 / SAMPLES as f64)
 }
 
 /// A path that leads nowhere, or where this user may not go, is refused with what to try; what else

@@ -129,7 +129,7 @@ impl Bench {
             .map(|limit| limit as f64 * WRITES_OF_MEMORY);
         warnings.extend(stall);
         warnings.extend(clock_warning(&host));
-        let read_only = ground.device().is_some_and(|device| !device.is_writable());
+        let read_only = ground.is_read_only();
         let run = request.run.clone();
         let mut rig = FileRig::new(ground, run, &host, request.clock, request.interrupt)?
             .with_engine(request.engine)
@@ -181,7 +181,7 @@ impl Bench {
     /// Checks that workloads may write here.
     ///
     /// # Errors
-    /// On a block device that is only read.
+    /// Where it is only read, and that was not asked for.
     pub fn refuse_read_only(&self) -> Result<()> {
         if !self.read_only {
             return Ok(());
@@ -189,7 +189,7 @@ impl Bench {
         let path = &self.target.path;
         Err(Error::Refused(format!(
             "{path} is a block device and a map needs writes: `--destroy {path}` lets all that is \
-             on it be overwritten, `ioscape measure {path} --read-frac 1` only reads"
+             on it be overwritten, `ioscape run --read-only {path}` measures its reads"
         )))
     }
 }
@@ -199,9 +199,12 @@ fn written_as<'a>(ground: &Ground, target: &'a Target) -> &'a str {
     if ground.device().is_some() { "block device" } else { &target.filesystem }
 }
 
-/// The directory or device that a target names. A device is only written where that was said.
+/// The directory, device or file that a target names. A device is only written where that was said.
 fn open_ground(request: &Request<'_>) -> Result<Ground> {
     let path = request.target;
+    if request.consent == Some(Consent::ReadOnly) && !target::is_block_device(path) {
+        return Ok(target::open_existing(path)?.into());
+    }
     if request.consent.is_none() && !target::is_block_device(path) {
         return Ok(target::open_directory(path)?.into());
     }

@@ -174,9 +174,11 @@ impl Exploration {
     /// A new map. Its ranges follow from what is known about the target, the limits and the budget.
     ///
     /// # Errors
-    /// When the target is only read, or has no room for a map.
+    /// When the target is only read and more than its data sheet is asked for, or has no room for a map.
     pub fn new(bench: Bench, origin: Origin, settings: Settings) -> Result<Self, Error> {
-        bench.refuse_read_only()?;
+        if !settings.is_quick {
+            bench.refuse_read_only()?;
+        }
         let mut bench = bench;
         let header = header(&mut bench, origin, settings)?;
         let most_bytes = header.ranges.unique_bytes.max;
@@ -196,14 +198,16 @@ impl Exploration {
     /// bench should draw its chance from [`resumed_seed`].
     ///
     /// # Errors
-    /// When the target is only read.
+    /// When the target is only read, and the run wrote.
     pub fn resume(
         bench: Bench,
         record: &Record,
         now: Origin,
         budget_s: f64,
     ) -> Result<Self, Error> {
-        bench.refuse_read_only()?;
+        if !record.header.is_survey() {
+            bench.refuse_read_only()?;
+        }
         let earlier = Earlier::recorded(record);
         let resumed = Resumed {
             time: now.start_time,

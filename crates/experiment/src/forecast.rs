@@ -55,7 +55,11 @@ impl From<&Header> for Question {
             ranges: header.ranges,
             rules: header.rules,
             budget_s: header.budget_s,
-            written_max_bytes: header.limits.written_max_bytes,
+            written_max_bytes: if header.is_survey() {
+                Some(0)
+            } else {
+                header.limits.written_max_bytes
+            },
             layout_bytes_per_s: header.hints.layout_bytes_per_s,
             span_bytes: span_bytes(header),
             is_quick: header.is_quick,

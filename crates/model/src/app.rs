@@ -197,7 +197,7 @@ pub struct Sequence {
 pub struct Concurrency {
     /// Calls in progress while any is.
     pub busy: f64,
-    /// Streams at it while any is, short work between calls included.
+    /// Streams that are active while any is, short work between calls included.
     pub active: f64,
     /// Streams that made requests.
     pub streams: u64,

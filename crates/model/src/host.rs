@@ -78,6 +78,8 @@ pub enum TargetKind {
     Directory,
     /// A block device.
     BlockDevice,
+    /// A file that was there already, and was only read.
+    File,
     /// A simulated device.
     Sim,
     /// Whatever another program measured.

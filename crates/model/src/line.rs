@@ -172,6 +172,13 @@ pub struct Header {
 }
 
 impl Header {
+    /// Whether this is the data sheet of a target that is only read.
+    pub fn is_survey(&self) -> bool {
+        self.is_quick
+            && !self.datasheet.is_empty()
+            && self.datasheet.iter().all(|line| line.workload.read_frac >= 1.0)
+    }
+
     /// A header with brief rules, the usual ranges of the machine, and neither budget nor limits,
     /// hints or forecast.
     pub fn new(origin: Origin, method: Method, host: Host, target: Target) -> Self {

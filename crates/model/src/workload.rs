@@ -350,7 +350,7 @@ pub static KEYS: [Key; 15] = [
         name: "state",
         flag: "state",
         value: "STATE",
-        help: "What the page cache holds: as much of the data as fits (warm), or none of it throughout (cold)",
+        help: "What the page cache holds: as much of the data as fits (warm), or none of it during the whole measurement (cold)",
         kind: Kind::Measured,
         set: |work, key, value| {
             one_of(key, value, &[State::Warm, State::Cold]).map(|state| work.state = state)

@@ -91,11 +91,11 @@ pub(crate) fn sentence(
     };
     let found = match system.verdict {
         Overall::Faster => format!(
-            "{letter} is faster {}, by more than chance, and slower on none.",
+            "{letter} is faster {}, by more than chance; none is shown slower.",
             place(&faster, Verdict::Faster)
         ),
         Overall::Slower => format!(
-            "{letter} is slower {}, by more than chance, and faster on none.",
+            "{letter} is slower {}, by more than chance; none is shown faster.",
             place(&slower, Verdict::Slower)
         ),
         Overall::Mixed => format!(
@@ -136,6 +136,13 @@ fn few_or(names: &[&str], of_all: &str) -> String {
     }
 }
 
+fn may_be_chance(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::NoDifferenceShown | Verdict::Inconclusive => ", which may be chance",
+        _ => "",
+    }
+}
+
 /// ` Throughput of B over A, predicted for 12 workloads: × 4.9 (4.2–5.7) in the geometric mean, from …`
 fn ratios(system: &SystemComparison, judged: &[&Comparison], letter: &str) -> String {
     let (mut parts, mut predicted) = (Vec::new(), String::new());
@@ -144,7 +151,7 @@ fn ratios(system: &SystemComparison, judged: &[&Comparison], letter: &str) -> St
     let by_ratio = |a: &&&Comparison, b: &&&Comparison| a.ratio.value.total_cmp(&b.ratio.value);
     if let Some(sum) = system.geometric_mean {
         let ratio = figures::ratio(&span(&sum.ratio));
-        parts.push(format!("{ratio} in the geometric mean"));
+        parts.push(format!("{ratio} in the geometric mean{}", may_be_chance(sum.verdict)));
         predicted = format!("for {} workloads", sum.workloads);
         if let (Some(least), Some(most)) =
             (judged.iter().min_by(by_ratio), judged.iter().max_by(by_ratio))
@@ -164,13 +171,10 @@ fn ratios(system: &SystemComparison, judged: &[&Comparison], letter: &str) -> St
     };
     let measured = system.measured.map_or_else(String::new, |sum| {
         let ratio = figures::ratio(&span(&sum.ratio));
-        let chance = match sum.verdict {
-            Verdict::NoDifferenceShown | Verdict::Inconclusive => ", which may be chance",
-            _ => "",
-        };
         format!(
-            " Measured, the median of {} workloads in both records: {ratio}{chance}.",
-            sum.workloads
+            " Measured, the median of {} workloads in both records: {ratio}{}.",
+            sum.workloads,
+            may_be_chance(sum.verdict)
         )
     });
     over_a + &measured

@@ -52,8 +52,8 @@ fn too_quick(facts: &Facts) -> Option<Warning> {
     let turns = facts.target.rotational == Some(true);
     let text = if turns && read_s < DISK_MIN_S {
         format!(
-            "the device says that it turns, but reads a page in {}: it does not turn, or memory \
-             below the operating system answers",
+            "the device says that it is a spinning disk, but reads a page in {}: it does not spin, \
+             or a cache of the host or controller answers",
             show_seconds(read_s)
         )
     } else if !turns && read_s < FLASH_MIN_S {

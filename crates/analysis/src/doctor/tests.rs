@@ -125,7 +125,7 @@ fn what_the_test_file_said_is_believed() {
 fn what_lies_between_is_named() {
     use Severity::{Note, Serious, Warning};
     let turns = |f: &mut Facts| f.target.rotational = Some(true);
-    check(turns, Code::CachesBelow, Warning, "it does not turn");
+    check(turns, Code::CachesBelow, Warning, "it does not spin");
     let disk = |f: &mut Facts| {
         f.target.rotational = Some(true);
         probe(f).direct_read_s = Some(8e-3);

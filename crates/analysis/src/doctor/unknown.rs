@@ -36,8 +36,8 @@ fn storage(facts: &Facts) -> Vec<Unknown> {
             "trust durable rates as far as you trust the device",
         ),
         of(
-            "whether the storage compresses, or keeps equal blocks once",
-            "the test data are unlike each other and cannot be compressed: the cautious case",
+            "whether the storage compresses or deduplicates",
+            "the test data can be neither compressed nor deduplicated: the figures are the cautious case",
         ),
     ];
     if target.rotational == Some(false) {
@@ -64,7 +64,7 @@ fn host(facts: &Facts) -> Vec<Unknown> {
         ),
         of(
             "whether there is credit for bursts, and how much of it is left",
-            "rates that drop to a round figure during a run were borrowed: look for drift warnings",
+            "if a rate drops to a round figure during a run, the rate before came from such credit: look for drift warnings",
         ),
     ]
 }

@@ -28,11 +28,11 @@ const MAPPED_MAX: f64 = 0.1;
 #[derive(Debug, Args)]
 pub(crate) struct CachesArgs {
     /// The trace, as `trace record` and `trace import` make it; several share one cache, as if their
-    /// programs were started at the same time. Or one model: it answers for the sizes that it holds.
+    /// programs were started at the same time. Or one model: results only for the sizes stored in it.
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
-    /// Sizes of memory for the data of files to simulate [default: several, around the size beyond
-    /// which more memory hardly helps]
+    /// Memory sizes to simulate: page cache for the data of files [default: several, around the size
+    /// beyond which more memory hardly helps]
     #[arg(long, value_name = "SIZE,…", value_parser = parse_size, value_delimiter = ',')]
     memory: Vec<u64>,
     /// Which page makes room for another.
@@ -41,8 +41,8 @@ pub(crate) struct CachesArgs {
     /// What is in memory at the start.
     #[arg(long, value_enum, default_value_t = TypedStart::Cold)]
     start: TypedStart,
-    /// How often the simulated kernel counts its lists of pages, which decides what leaves memory
-    /// [default: 2s or a 200th of the length of the trace, whichever is shorter]
+    /// How often the simulated kernel updates the sizes of its page lists, by which it chooses what to
+    /// evict; a real one does every 2 s or so [default: 2s or a 200th of the length of the trace, whichever is shorter]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     counters: Option<f64>,
     /// Answer as JSON.

@@ -1,7 +1,7 @@
 //! The data sheet and the device layer, on simulated devices and on a filesystem without one.
 
 use ioscape_model::{Access, Layer, Part, datasheet};
-use ioscape_test_support::{Mount, skipped};
+use ioscape_test_support::{Mount, pages_held, skipped};
 use serde_json::Value;
 
 use crate::workdir::{Workdir, record};
@@ -175,6 +175,55 @@ fn a_directory_has_a_data_sheet_by_direct_requests() {
     }
     assert!(json["datasheet"].as_array().unwrap().len() >= 4, "{json:#}");
     assert!(figure(&json, "read_4k_1", "ops_per_s")["value"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_survey_reads_what_is_there_and_changes_nothing() {
+    let work = Workdir::alone();
+    let directory = work.path("target");
+    let path = directory.join("somebodys.db");
+    let noise: Vec<u8> =
+        (0..96_u64 << 17).flat_map(|n| ((n * n) ^ (n << 21)).to_le_bytes()).collect();
+    std::fs::write(&path, noise).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    file.sync_all().unwrap();
+    let state = || {
+        let metadata = std::fs::metadata(&path).unwrap();
+        let names = std::fs::read_dir(&directory).unwrap().count();
+        let held = pages_held(&file, 96 << 8);
+        let held = held.map(|held| held.into_iter().filter(|is_held| *is_held).count());
+        let times = (metadata.accessed().unwrap(), metadata.modified().unwrap());
+        ((times, metadata.len(), names), held.unwrap_or(0))
+    };
+    let (before, held_before) = state();
+    let survey = ["--read-only", "--budget", "6s", "--report", "none", "--quiet", "--out"];
+    let run = |more: &[&str]| work.output(&[&["run", "target"], &survey[..], more].concat());
+    let output = run(&["r.jsonl"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    if said.contains("no room for a data sheet") || said.contains("live in memory") {
+        skipped("this directory has no direct access");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let (after, held_after) = state();
+    assert_eq!(after, before);
+    // The kernel may need a few of them for somebody else meanwhile.
+    assert!(held_after * 4 >= held_before * 3, "{held_after} of {held_before} pages are left");
+    let record = record(&work.path("r.jsonl"));
+    assert_eq!(record.header.target.path, path.canonicalize().unwrap().display().to_string());
+    let works = record.points.iter().map(|point| &point.workload);
+    assert!(works.clone().all(|work| work.read_frac >= 1.0 && work.access == Access::Direct));
+    assert!(works.count() > 0);
+    let end = record.end.unwrap();
+    assert_eq!((end.written_bytes, end.forecast.unwrap().written_bytes), (0, 0));
+    // What writes, or needs pages in a state, is refused.
+    let measure = |work_key: &str| {
+        let measure = ["measure", "target", "--read-only", "-w", work_key, "--out", "m.jsonl"];
+        work.refusal(&measure)
+    };
+    assert!(measure("unique_bytes=64MiB,read_frac=0.5").contains("is only read"));
+    assert!(measure("unique_bytes=64MiB,read_frac=1").contains("access=direct"));
+    assert_eq!(run(&["s.jsonl", "--precondition"]).status.code(), Some(2));
 }
 
 #[test]

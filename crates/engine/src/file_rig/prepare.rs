@@ -58,13 +58,26 @@ impl FileRig {
     /// would have a file of its own in a directory.
     pub(super) fn on_ground(&self, work: &Workload) -> Result<Workload> {
         let mut work = work.clone();
-        let Some(device) = self.ground.device() else { return Ok(work) };
-        if work.read_frac < 1.0 && !device.is_writable() {
-            let path = device.path().display();
+        if self.ground.directory().is_some() {
+            return Ok(work);
+        }
+        let path = self.ground.path().display();
+        if work.read_frac < 1.0 && self.ground.is_read_only() {
+            let read_frac = work.read_frac;
+            let remedy = if self.ground.is_in_use() {
+                "leave --read-only out and name a directory, so that files are made for it".into()
+            } else {
+                format!("let all that is on it be overwritten by --destroy {path}")
+            };
             return Err(Error::Refused(format!(
-                "{path} is only read, but read_frac={} writes too: ask for read_frac=1, or let \
-                 all that is on it be overwritten by --destroy {path}",
-                work.read_frac
+                "{path} is only read, but read_frac={read_frac} writes too: ask for read_frac=1, \
+                 or {remedy}"
+            )));
+        }
+        if work.access == Access::Buffered && self.ground.is_in_use() {
+            return Err(Error::Refused(format!(
+                "{path} is somebody's file, whose pages in memory stay as they are: ask for \
+                 access=direct, which reads past them"
             )));
         }
         work.layout = Layout::Shared;
@@ -86,7 +99,7 @@ impl FileRig {
         let began_s = self.clock.now_s();
         self.files.get(number, length)?;
         let range = laid_out..self.files.length(number);
-        if range.is_empty() || self.ground.is_memory() {
+        if range.is_empty() || self.ground.is_memory() || self.ground.is_read_only() {
             return Ok(());
         }
         self.learn_layout_rate(range.end - range.start, began_s);
@@ -120,7 +133,7 @@ impl FileRig {
     /// because that would take long.
     pub(super) fn mend(&mut self, shares: &[(usize, u64)]) -> Result<Option<Warning>> {
         // Blocks that are to be recognised have to stay what the requests made of them.
-        if self.ground.is_memory() || self.ground.device().is_some() || self.ledgers.is_some() {
+        if self.ground.is_memory() || self.ground.directory().is_none() || self.ledgers.is_some() {
             return Ok(None);
         }
         let is_broken = |share: &&(usize, u64)| self.files.is_broken_up(share.0, share.1);
@@ -159,7 +172,7 @@ impl FileRig {
 
     /// Writes back what earlier points left dirty; says so when that does not help.
     pub(super) fn quiesce(&mut self) -> Result<Option<Warning>> {
-        if self.ground.is_memory() {
+        if self.ground.is_memory() || self.ground.is_in_use() {
             return Ok(None);
         }
         let allowed_bytes = (self.dirty_limit_bytes as f64 * DIRTY_SHARE) as u64;
@@ -217,6 +230,9 @@ impl FileRig {
     /// Makes room: pages that this workload does not touch leave the cache where it would
     /// otherwise be crowded.
     pub(super) fn clear_others(&mut self, shares: &[(usize, u64)]) -> Result<()> {
+        if self.ground.is_in_use() {
+            return Ok(());
+        }
         let wanted: u64 = shares.iter().map(|(_, length)| length).sum();
         let used = |number: usize| {
             shares.iter().find(|(used, _)| *used == number).map_or(0, |(_, length)| *length)
@@ -247,6 +263,9 @@ impl FileRig {
         work: &Workload,
         shares: &[(usize, u64)],
     ) -> Result<()> {
+        if self.ground.is_in_use() {
+            return Ok(());
+        }
         let dropped_by_ns = self.clock.now_ns() + DROPS_MAX_NS;
         for (number, length) in shares {
             let file = self.files.open_again(*number, OpenAccess::Buffered)?;

@@ -26,7 +26,7 @@ impl FileRig {
     /// # Errors
     /// On a device that is only read: nothing on it was stamped.
     pub fn with_verification(mut self, run: &RunId) -> Result<Self> {
-        if self.ground.device().is_some_and(|device| !device.is_writable()) {
+        if self.ground.is_read_only() {
             let path = self.ground.path().display();
             return Err(Error::Refused(format!(
                 "--verify checks what this run wrote itself, and {path} is only read: leave it out"

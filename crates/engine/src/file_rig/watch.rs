@@ -65,9 +65,9 @@ impl State {
 }
 
 impl Watch {
-    /// Begins to watch. A device has no files to change.
-    pub(super) fn begin(files: &[File], is_device: bool) -> Self {
-        let files = if is_device { &[] } else { files };
+    /// Begins to watch. What is not ours may be changed by those whose it is.
+    pub(super) fn begin(files: &[File], is_ours: bool) -> Self {
+        let files = if is_ours { files } else { &[] };
         let quota = Group::current("cpu").filter(|group| group.cpu_limit().is_some());
         Self {
             files: files.iter().map(State::of).collect(),

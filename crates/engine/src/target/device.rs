@@ -7,7 +7,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::describe;
-use super::kind_name;
 use super::signature::{self, Found};
 use super::uses::{self, Uses};
+use super::{kind_name, open_through};
 use crate::error::{Error, Result};
 use crate::sysfs::Number;
 
@@ -136,12 +136,6 @@ fn open(path: &Path, extra: OFlags) -> Result<Device> {
     Ok(Device { file, path, number, length_bytes, writable: false, contents, uses })
 }
 
-/// Another descriptor of what `handle` holds, whatever its path leads to by now.
-fn open_through(handle: BorrowedFd<'_>, flags: OFlags) -> rustix::io::Result<File> {
-    let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
-    rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty()).map(File::from)
-}
-
 fn cannot_open(path: &Path, error: &io::Error) -> Error {
     let advice = match error.kind() {
         io::ErrorKind::PermissionDenied => {
@@ -226,17 +220,7 @@ impl Device {
     /// Share of a few evenly spread blocks that hold nothing but zeros; `None` where one cannot
     /// be read.
     pub fn zero_fraction(&self) -> Option<f64> {
-        const SAMPLES: u64 = 64;
-        const BLOCK_BYTES: u64 = 4096;
-        let mut block = vec![0; BLOCK_BYTES as usize];
-        let mut zeros = 0;
-        for sample in 0..SAMPLES {
-            let at =
-                (self.length_bytes - BLOCK_BYTES) / SAMPLES * sample / BLOCK_BYTES * BLOCK_BYTES;
-            self.file.read_exact_at(&mut block, at).ok()?;
-            zeros += u64::from(block.iter().all(|byte| *byte == 0));
-        }
-        Some(zeros as f64 / SAMPLES as f64)
+        super::zero_fraction(&self.file, self.length_bytes)
     }
 
     pub(crate) fn number(&self) -> Number {

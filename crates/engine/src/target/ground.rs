@@ -1,12 +1,14 @@
-//! What a rig stands on: a directory that test files are made in, or a block device that is
-//! itself the test file.
+//! What a rig stands on: a directory that test files are made in, or a block device or file that
+//! is itself the test file.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ioscape_model::warning::Warning;
+use rustix::fs::OFlags;
 
-use super::{Device, Directory, describe};
+use super::{Device, Directory, Existing, describe};
 use crate::error::{Error, Result};
 
 /// A target, opened. Clones share it.
@@ -16,6 +18,8 @@ pub enum Ground {
     Directory(Arc<Directory>),
     /// All processes have a range of this.
     Device(Arc<Device>),
+    /// The same, of a file that somebody uses: it is read past the page cache, and nothing else.
+    File(Arc<Existing>),
 }
 
 impl Ground {
@@ -24,6 +28,7 @@ impl Ground {
         match self {
             Self::Directory(directory) => directory.path(),
             Self::Device(device) => device.path(),
+            Self::File(file) => file.path(),
         }
     }
 
@@ -35,8 +40,32 @@ impl Ground {
     /// The device, where it is one.
     pub fn device(&self) -> Option<&Device> {
         match self {
-            Self::Directory(_) => None,
+            Self::Directory(_) | Self::File(_) => None,
             Self::Device(device) => Some(device),
+        }
+    }
+
+    /// Whether nothing may be written here.
+    pub fn is_read_only(&self) -> bool {
+        match self {
+            Self::Directory(_) => false,
+            Self::Device(device) => !device.is_writable(),
+            Self::File(_) => true,
+        }
+    }
+
+    /// Whether it is somebody's file, whose pages in the page cache are to stay as they are.
+    pub(crate) fn is_in_use(&self) -> bool {
+        matches!(self, Self::File(_))
+    }
+
+    /// Another descriptor of what is itself the test file; `None` where test files are made.
+    /// `extra` may hold `O_DIRECT`.
+    pub(crate) fn open_again(&self, extra: OFlags) -> Option<Result<File>> {
+        match self {
+            Self::Directory(_) => None,
+            Self::Device(device) => Some(device.open_again(extra)),
+            Self::File(file) => Some(file.open_again(extra)),
         }
     }
 
@@ -44,7 +73,7 @@ impl Ground {
     pub fn directory(&self) -> Option<&Directory> {
         match self {
             Self::Directory(directory) => Some(directory),
-            Self::Device(_) => None,
+            Self::Device(_) | Self::File(_) => None,
         }
     }
 
@@ -53,6 +82,7 @@ impl Ground {
         match self {
             Self::Directory(directory) => directory.counters_trusted(),
             Self::Device(_) => true,
+            Self::File(file) => file.directory().counters_trusted(),
         }
     }
 
@@ -61,10 +91,11 @@ impl Ground {
         match self {
             Self::Directory(directory) => describe::device(directory.mount()),
             Self::Device(device) => device.number().sysfs(),
+            Self::File(file) => describe::device(file.directory().mount()),
         }
     }
 
-    /// Most bytes of test data: half of what is free, or the whole device.
+    /// Most bytes of test data: half of what is free, or the whole device or file.
     ///
     /// # Errors
     /// When the filesystem does not say.
@@ -72,6 +103,7 @@ impl Ground {
         match self {
             Self::Directory(directory) => Ok(directory.free_bytes()? / 2),
             Self::Device(device) => Ok(device.length_bytes()),
+            Self::File(file) => Ok(file.length_bytes()),
         }
     }
 
@@ -80,6 +112,7 @@ impl Ground {
         match self {
             Self::Directory(directory) => directory.warnings(),
             Self::Device(device) => device.warnings(),
+            Self::File(file) => file.warnings(),
         }
     }
 
@@ -88,10 +121,12 @@ impl Ground {
         match self {
             Self::Directory(directory) => directory.describe(),
             Self::Device(device) => device.describe(),
+            Self::File(file) => file.describe(),
         }
     }
 
-    /// Brings all that is dirty here to storage: the whole filesystem, or the device.
+    /// Brings all that is dirty here to storage: the whole filesystem, or the device. Of a file in use
+    /// nothing is.
     ///
     /// # Errors
     /// What the kernel said.
@@ -99,6 +134,7 @@ impl Ground {
         let done = match self {
             Self::Directory(directory) => rustix::fs::syncfs(directory),
             Self::Device(device) => rustix::fs::fsync(device),
+            Self::File(_) => Ok(()),
         };
         done.map_err(|error| Error::path("write back", self.path(), error))
     }
@@ -119,5 +155,11 @@ impl From<Arc<Directory>> for Ground {
 impl From<Device> for Ground {
     fn from(device: Device) -> Self {
         Self::Device(Arc::new(device))
+    }
+}
+
+impl From<Existing> for Ground {
+    fn from(file: Existing) -> Self {
+        Self::File(Arc::new(file))
     }
 }

@@ -104,3 +104,37 @@ fn what_hides_devices_is_not_trusted() {
         assert!(!is_indirect(filesystem), "{filesystem}");
     }
 }
+
+#[test]
+fn of_the_files_that_are_there_the_largest_that_storage_has_in_full_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    let refusal = || match open_existing(place.path()) {
+        Err(Error::Refused(reason)) => reason,
+        other => panic!("expected a refusal, got {other:?}"),
+    };
+    if open_directory(place.path()).unwrap().is_memory() {
+        assert!(refusal().contains("files live in memory"));
+        return;
+    }
+    let with_data = |name: &str, length: usize| {
+        let path = place.path().join(name);
+        fs::write(&path, vec![7; length]).unwrap();
+        path
+    };
+    with_data("small", 1 << 20);
+    assert!(refusal().contains("holds no file of 64.0 MiB"), "{}", refusal());
+    let sparse = File::create(place.path().join("sparse")).unwrap();
+    sparse.set_len(1 << 30).unwrap();
+    assert!(refusal().contains("is sparse"), "{}", refusal());
+    fs::create_dir(place.path().join("below")).unwrap();
+    let large = with_data("below/large", 65 << 20);
+    symlink(&large, place.path().join("link")).unwrap();
+    let existing = open_existing(place.path()).unwrap();
+    assert_eq!((existing.path(), existing.length_bytes()), (large.as_path(), 65 << 20));
+    let target = existing.describe();
+    assert_eq!(target.kind, ioscape_model::TargetKind::File);
+    assert_eq!(target.path, large.display().to_string());
+    // Named itself it is found, too, and what is no file is not.
+    assert_eq!(open_existing(&large).unwrap().path(), large);
+    assert!(open_existing("/dev/null").is_err());
+}

@@ -4,8 +4,8 @@
 use ioscape_engine::Error;
 use ioscape_model::units::{MIB, show_bytes};
 use ioscape_model::{
-    Access, Code, DeviceLayer, Header, Layer, Limits, Method, Range, Ranges, Severity, Warning,
-    datasheet,
+    Access, Code, DeviceLayer, Header, Layer, Limits, Method, Range, Ranges, Severity, SheetLine,
+    TargetKind, Warning, datasheet,
 };
 
 use super::Settings;
@@ -51,6 +51,12 @@ pub(super) fn add(
         Access::Buffered => wants(Access::Buffered) && line.workload.unique_bytes <= room_bytes,
         Access::Direct => has_device,
     });
+    if bench.read_only {
+        let is_in_use = header.target.kind == TargetKind::File;
+        header.datasheet.retain(|SheetLine { workload, .. }| {
+            workload.read_frac >= 1.0 && (workload.access == Access::Direct || !is_in_use)
+        });
+    }
     let has_time = header.budget_s >= DEVICE_BUDGET_MIN_S || settings.span_bytes.is_some();
     let has_room = has_device && has_time;
     if settings.access.is_none() && !settings.is_quick && has_room {

@@ -44,19 +44,19 @@ fn one_sentence_says_what_was_found_and_where() {
         (
             system(Overall::Faster, Faster),
             &[comparison("oltp", Faster), comparison("scan", NoDifferenceShown)][..],
-            "B is faster on oltp, by more than chance, and slower on none. Throughput of B over A, predicted \
+            "B is faster on oltp, by more than chance; none is shown slower. Throughput of B over A, predicted \
              for 12 workloads: × 1.30 (1.17–1.43) in the geometric mean, from × 2.00 (oltp) to × 2.00 (scan).",
         ),
         (
             system(Overall::Mixed, NoDifferenceShown),
             &mixed,
             "B is faster on oltp and slower on scan, by more than chance. Throughput of B over A, predicted \
-             for 12 workloads: × 1.30 (1.17–1.43) in the geometric mean, from × 2.00 (oltp) to × 2.00 (scan).",
+             for 12 workloads: × 1.30 (1.17–1.43) in the geometric mean, which may be chance, from × 2.00 (oltp) to × 2.00 (scan).",
         ),
         (
             system(Overall::Slower, Slower),
             &[],
-            "B is slower in the geometric mean, by more than chance, and faster on none. Throughput of B over A, predicted \
+            "B is slower in the geometric mean, by more than chance; none is shown faster. Throughput of B over A, predicted \
              for 12 workloads: × 1.30 (1.17–1.43) in the geometric mean.",
         ),
     ] {

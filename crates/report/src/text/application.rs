@@ -44,7 +44,7 @@ fn five(page: &mut Page, whole: &Behaviour) {
         ("size_mean", show_bytes(five.size_mean), "mean request"),
         ("read_frac", fraction(five.read_frac), "of requests are reads"),
         ("seq_frac", fraction(five.seq_frac), "of requests start where the one before ended"),
-        ("process_num", five.process_num.to_string(), "streams at it at a time"),
+        ("process_num", five.process_num.to_string(), "active streams at a time"),
     ] {
         page.raw(format!("  {name:<13} {value:>10}  {meaning}"));
     }

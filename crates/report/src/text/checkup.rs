@@ -51,6 +51,7 @@ fn headline(facts: &Facts) -> String {
             format!("{path}: {}{device}, {free_bytes} free", target.filesystem)
         }
         TargetKind::BlockDevice => format!("{path}: a block device{device}, {free_bytes}"),
+        TargetKind::File => format!("{path}: a file on {}{device}", target.filesystem),
         _ => format!("{path}: a simulated device, the same on every machine"),
     }
 }

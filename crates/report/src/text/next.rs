@@ -1,7 +1,9 @@
 //! Where to look next: what this record leaves open or can answer, each with the command to type.
 
+use std::path::Path;
+
 use ioscape_model::units::{GIB, KIB, MIB, show_rate};
-use ioscape_model::{Border, EndReason, Estimate, Header, Record, Severity, Workload};
+use ioscape_model::{Border, EndReason, Estimate, Header, Record, Severity, TargetKind, Workload};
 
 use super::paint::Style;
 use super::{Page, Samples, clean};
@@ -47,7 +49,11 @@ fn steps(record: &Record, samples: &Samples<'_>, file: &str) -> Vec<Step> {
     }
     if record.header.is_quick {
         let why = "A map of what lies between these figures, and of the page cache before them:";
-        let target = shell_word(&record.header.target.path);
+        let target = &record.header.target;
+        // In place of a file that was there already, the directory that it lies in.
+        let parent = Path::new(&target.path).parent().filter(|_| target.kind == TargetKind::File);
+        let target = parent.map_or(target.path.clone(), |parent| parent.display().to_string());
+        let target = shell_word(&target);
         return vec![Step::new(why, &["ioscape run", &target])];
     }
     let mut all = Vec::new();

@@ -10,8 +10,8 @@
 //! its end backwards for the last such footer that is whole and follows the chain.
 
 use parquet::file::metadata::{
-    ColumnChunkMetaData, FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter,
-    RowGroupMetaData,
+    ColumnChunkMetaData, FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataReader,
+    ParquetMetaDataWriter, RowGroupMetaData,
 };
 use parquet::file::reader::ChunkReader;
 use parquet::schema::types::SchemaDescPtr;
@@ -70,7 +70,8 @@ pub(super) struct Footers {
 pub(super) fn read<R: ChunkReader>(reader: &R) -> Result<Footers, StoreError> {
     let footers = read_any(reader)?;
     let lies_inside = |group: &RowGroupMetaData| {
-        group.num_rows() >= 0 && group.columns().iter().all(|chunk| lies_inside(chunk, reader.len()))
+        group.num_rows() >= 0
+            && group.columns().iter().all(|chunk| lies_inside(chunk, reader.len()))
     };
     if !footers.groups.iter().all(lies_inside) {
         return Err(StoreError::Damaged("a footer names a place outside the file".to_owned()));
