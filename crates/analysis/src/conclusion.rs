@@ -17,6 +17,8 @@ use crate::finding::family::{Spot, read_curve, write_curve};
 
 /// From this share of hits on, memory answered the reads.
 const HIT: f64 = 0.95;
+/// From here on what lies beyond a border is worth calling slower.
+const SLOWER: f64 = 1.1;
 /// A size that is known no better than to this half-width is said by its ends.
 const ROUGH: f64 = 0.3;
 
@@ -25,8 +27,8 @@ pub fn conclude(record: &Record) -> Option<Conclusion> {
     let seen = Seen::new(record)?;
     Some(Conclusion {
         storage: storage(&seen),
-        reads: fast(&seen, seen.read_border, seen.reads().as_ref()),
-        writes: fast(&seen, seen.write_border, seen.writes().as_ref()),
+        reads: fast(&seen, (seen.read_border, "from"), seen.reads().as_ref()),
+        writes: fast(&seen, (seen.write_border, "into"), seen.writes().as_ref()),
         limit: limit(&seen),
         trust: trust::trust(record),
         advice: advice::advice(&seen),
@@ -190,8 +192,13 @@ fn cached(seen: &Seen<'_>) -> String {
     })
 }
 
-fn fast(seen: &Seen<'_>, border: Option<&Border>, ends: Option<&Ends<'_>>) -> String {
-    if seen.record.header.is_survey() {
+/// `16 KiB requests: from memory, up to 256 MiB of data, 4 GB/s; over 1 GiB 100 MB/s`
+fn fast(
+    seen: &Seen<'_>,
+    (border, way): (Option<&Border>, &str),
+    ends: Option<&Ends<'_>>,
+) -> String {
+    if seen.record.header.is_read_only {
         return "not mapped: with --read-only there is only the data sheet".to_owned();
     }
     if seen.estimates.is_empty() {
@@ -199,13 +206,14 @@ fn fast(seen: &Seen<'_>, border: Option<&Border>, ends: Option<&Ends<'_>>) -> St
     }
     match (border, ends) {
         (Some(border), Some(ends)) => format!(
-            "{} of data {}; with {}{} {} ({} requests)",
+            "{} requests: {way} {}, {} of data, {}; over {}{} {}",
+            show_size(ends.far.estimate.workload.size_mean as f64),
+            cache_of(border),
             capacity(border),
             pace(&ends.near),
             show_size(ends.far.value),
             part_cached(&ends.far),
             pace(&ends.far),
-            show_size(ends.far.estimate.workload.size_mean as f64)
         ),
         (Some(border), None) => format!("fast {}", capacity(border)),
         (None, Some(ends)) => {
@@ -227,6 +235,14 @@ fn capacity(border: &Border) -> String {
     format!("up to {} (±{})", show_size(at.capacity), show_percent(width))
 }
 
+/// What answers before a border.
+fn cache_of(border: &Border) -> &'static str {
+    match border.layer {
+        Layer::Device => "a cache of the device",
+        Layer::Cache => "memory",
+    }
+}
+
 fn limit(seen: &Seen<'_>) -> String {
     if seen.is_in_memory() {
         return "Memory and the processor: there is no disk.".to_owned();
@@ -238,11 +254,13 @@ fn limit(seen: &Seen<'_>) -> String {
         let capacity = show_size(border.unique_bytes.capacity);
         let Some(ends) = seen.reads() else { return format!("The disk, beyond {capacity}.") };
         return format!(
-            "The disk, for reads beyond {capacity}{}. With {} of data{} reads are {} times as slow.",
+            "The disk, for reads beyond {capacity}{}. Over {}{} reads are {} times as slow as from \
+             memory{}.",
             writes_beyond(seen.write_border),
             show_size(ends.far.value),
             part_cached(&ends.far),
-            three_digits(ends.ratio())
+            three_digits(ends.ratio()),
+            slower_writes(seen)
         );
     }
     let hits =
@@ -273,6 +291,15 @@ fn limit(seen: &Seen<'_>) -> String {
 fn writes_beyond(border: Option<&Border>) -> String {
     border.map_or_else(String::new, |border| {
         format!(" and writes beyond {}", show_size(border.unique_bytes.capacity))
+    })
+}
+
+/// `, writes over 1 GiB 1.9 times as slow as into memory`, where they are.
+fn slower_writes(seen: &Seen<'_>) -> String {
+    let writes = seen.writes().filter(|ends| seen.write_border.is_some() && ends.ratio() > SLOWER);
+    writes.map_or_else(String::new, |ends| {
+        let (far, ratio) = (show_size(ends.far.value), three_digits(ends.ratio()));
+        format!(", writes over {far} {ratio} times as slow as into memory")
     })
 }
 

@@ -34,8 +34,8 @@ pub(crate) struct Common {
 /// What may be done to a block device, or to files that are there.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DeviceArgs {
-    /// Write nothing: read the block device TARGET, or in a directory the largest file that is there
-    /// (or the file TARGET), past the page cache
+    /// Write nothing; read with direct I/O. TARGET may be a block device, a file, or a directory, whose
+    /// largest file is read
     #[arg(long)]
     pub(crate) read_only: bool,
     /// Allow overwriting the block device TARGET; repeat its path to confirm. Still refused: a
@@ -58,7 +58,7 @@ impl DeviceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A directory, a block device with --destroy or --read-only, or sim:NAME for a simulated device [default: the current directory]
+    /// A directory, a block device with --destroy or --read-only, a file with --read-only, or sim:NAME for a simulated device [default: the current directory]
     #[arg(value_name = "TARGET")]
     pub(crate) target: Option<PathBuf>,
     /// How long the run may take, everything included [default: 10m]
@@ -84,8 +84,8 @@ pub(crate) struct RunArgs {
     /// Exit with 1 if a warning is this severe or worse
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub(crate) fail_on: Option<SeverityArg>,
-    /// Stop before the budget ends, once half of the predictions have a 90 % interval of ± this
-    /// fraction of the throughput or less
+    /// Stop early, once the 90 % intervals of half of the predictions (for workloads that were not
+    /// measured) are no wider than ± this fraction of the throughput
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
     /// Print the plan, its time and the bytes it would write; measure nothing
@@ -110,6 +110,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "RECORD", conflicts_with_all = [
         "method", "access", "seed", "dry_run", "workload", "unique_max", "max_written", "precision",
         "sustain", "precondition", "memory_limit", "dirty_limit", "quick", "span", "range",
+        "read_only",
     ])]
     pub(crate) resume: Option<PathBuf>,
     /// The record to write [default: ioscape-TIME.jsonl in the current directory, UTC]
@@ -207,8 +208,8 @@ pub(crate) enum MethodArg {
     Blend,
     /// Chen and Patterson's plan: 20 points over the data touched, up to 10 over every other parameter
     Paper,
-    /// Chen and Patterson's first attempt: vary one parameter at a time around one workload,
-    /// in which each has the value that reaches 75 % of the best throughput
+    /// Chen and Patterson's first attempt: vary one parameter at a time around one workload
+    /// whose parameters each have the value that reaches 75 % of the best throughput
     Global75,
     /// A grid of 162 workloads (Chen and Patterson 1994, Fig. 14)
     Orthogonal,

@@ -97,6 +97,9 @@ fn refuse_for_ranks(request: &Request<'_>) -> anyhow::Result<()> {
     if !request.company.is_any() {
         return Ok(());
     }
+    if request.device.is_some_and(|device| device.read_only) {
+        return Err(usage("--read-only is for one rank: start this once, without a launcher"));
+    }
     if target::is_block_device(request.target) {
         let path = request.target.display();
         return Err(usage(format!(

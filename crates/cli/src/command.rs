@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Measure(MeasureArgs),
     /// Predict the throughput and response time of workloads that were not measured
     Predict(PredictArgs),
-    /// Measure random workloads on a record's target and compare with what it predicts
+    /// Measure random workloads on a record's target and compare them with the record's predictions
     Validate(ValidateArgs),
     /// Compare systems with a baseline: which is faster, by how much, and what may be chance
     #[command(mut_args(only_live))]
@@ -99,8 +99,8 @@ fn only_live(arg: clap::Arg) -> clap::Arg {
 /// Of a target that is only read, `run` measures the data sheet's reads.
 fn only_its_reads(arg: clap::Arg) -> clap::Arg {
     arg.help(
-        "Write nothing: measure the data sheet's reads past the page cache, in a minute, of the block \
-         device TARGET, or in a directory of the largest file that is there (or the file TARGET)",
+        "Write nothing; measure only the data sheet's reads, with direct I/O, in a minute. TARGET may be \
+         a block device, a file, or a directory, whose largest file is read",
     )
     .conflicts_with_all([
         "method", "access", "precision", "workload", "range", "unique_max", "max_written", "sustain",

@@ -63,8 +63,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_enum, value_name = "STATE", default_value_t = StartArg::AsRecorded)]
     start: StartArg,
     /// For a model. users multiplies the streams (each as busy as before, on the same data); data
-    /// multiplies the files, and the other data used between two uses of a page; rate multiplies the calls
-    /// per second; read sets the share of requests that read, 0 to 1
+    /// multiplies the number of files and the reuse distance (the other data touched before a page is used
+    /// again); rate multiplies the calls per second; read sets the share of requests that read, 0 to 1
     #[arg(long, value_name = "users=N,data=N,rate=N,read=N", value_parser = parse_scale)]
     scale: Option<Scale>,
     /// For a model: repeat it from its start for this long [default: run it once]
@@ -300,7 +300,7 @@ fn end(
 fn show(args: &ReplayArgs, path: &Path) -> anyhow::Result<()> {
     let record = journal::open_again(path)?;
     if args.common.json {
-        answer(&serde_json::to_string_pretty(&document(&record, path))?)?;
+        answer(&output::json(&document(&record, path))?)?;
     } else if !args.common.quiet {
         answer(&page_file::summary(path, &record, output::is_colourful()))?;
     }

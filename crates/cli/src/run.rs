@@ -10,7 +10,7 @@ use ioscape_experiment::explore::{Event, Outcome};
 use ioscape_experiment::forecast::ForecastRow;
 use ioscape_experiment::{AskedRanges, Exploration, Settings, Watch};
 use ioscape_model::units::{GIB, show_bytes, show_seconds};
-use ioscape_model::{Access, EndReason, Header, Point, Record, Severity, TargetKind};
+use ioscape_model::{Access, EndReason, Header, Point, Record, Severity};
 
 use crate::args::{AccessArg, DeviceArgs, RangeKey, RunArgs, WorkloadArgs};
 use crate::bench::{self, Earnest, Request};
@@ -157,8 +157,7 @@ fn go_on(
 ) -> anyhow::Result<Exit> {
     let Resumption { journal, target, record, run, common, budget_s } = resume::open(path, args)?;
     page_file::check(args.report.as_deref(), path, Some(&record))?;
-    let is_file = record.header.target.kind == TargetKind::File;
-    let device = DeviceArgs { read_only: is_file || args.device.read_only, ..args.device.clone() };
+    let device = DeviceArgs { read_only: record.header.is_read_only, ..args.device.clone() };
     let request = Request {
         target: &target,
         run: &run,

@@ -7,6 +7,7 @@
 
 mod cached;
 mod calls;
+mod cycles;
 mod forgotten;
 mod mapping;
 mod memory;

@@ -49,8 +49,17 @@ struct Request {
 
 /// The extents of the first `length` bytes; `None` where the filesystem does not tell.
 pub fn of(file: &File, length: u64) -> Option<Extents> {
+    extents(file, length, FLAG_SYNC)
+}
+
+/// The same as far as storage has them, with nothing written back for it: of a file that somebody uses.
+pub(crate) fn on_storage(file: &File, length: u64) -> Option<Extents> {
+    extents(file, length, 0)
+}
+
+fn extents(file: &File, length: u64, flags: u32) -> Option<Extents> {
     let mut extents = Extents::default();
-    walk(file, 0..length, |extent, bytes| {
+    walk(file, 0..length, flags, |extent, bytes| {
         let flagged = |flag| if extent.flags & flag == 0 { 0 } else { bytes };
         extents.count += 1;
         extents.unwritten_bytes += flagged(FLAG_UNWRITTEN);
@@ -65,7 +74,7 @@ pub fn of(file: &File, length: u64) -> Option<Extents> {
 pub fn count(file: &File, range: Range<u64>, most: u64) -> Option<u64> {
     let mut count = 0;
     let begins = range.clone();
-    walk(file, range, |extent, _| {
+    walk(file, range, FLAG_SYNC, |extent, _| {
         count += u64::from(begins.contains(&extent.logical));
         count <= most
     })?;
@@ -74,9 +83,13 @@ pub fn count(file: &File, range: Range<u64>, most: u64) -> Option<u64> {
 
 /// Shows every extent of a range, with how many of its bytes lie before the range's end, for as long
 /// as the answer is yes.
-fn walk(file: &File, range: Range<u64>, mut see: impl FnMut(&Extent, u64) -> bool) -> Option<()> {
+fn walk(
+    file: &File,
+    range: Range<u64>,
+    mut flags: u32,
+    mut see: impl FnMut(&Extent, u64) -> bool,
+) -> Option<()> {
     let Range { mut start, end } = range;
-    let mut flags = FLAG_SYNC;
     while start < end {
         let request = ask(file, start, end - start, flags)?;
         flags = 0;

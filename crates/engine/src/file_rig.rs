@@ -428,6 +428,7 @@ impl Rig for FileRig {
             .map_err(|error| Error::path("keep cold", self.ground.path(), error))?;
         let at_start = self.reading(&workers);
         let resident_at_start_bytes = match work.access {
+            _ if self.ground.is_in_use() => None, // others read it, too
             Access::Direct => resident_bytes(&shares(work, self.part), &files),
             Access::Buffered => None,
         };

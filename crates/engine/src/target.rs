@@ -108,7 +108,7 @@ pub fn open_directory(path: impl AsRef<Path>) -> Result<Directory> {
     Ok(directory)
 }
 
-/// The same where nothing is going to be made: it may be another user's, or mounted read-only.
+/// Opens one in which nothing is going to be made: it may be another user's, or mounted read-only.
 fn open_unchecked(given: &Path) -> Result<Directory> {
     let refused = |error| cannot_open(given, error);
     let path = fs::canonicalize(given).map_err(refused)?;
@@ -292,7 +292,8 @@ impl Directory {
         &self.mount
     }
 
-    fn check(&self) -> Result<()> {
+    /// Whether anything is stored here at all.
+    fn check_stores(&self) -> Result<()> {
         let path = self.path.display();
         let filesystem = self.filesystem();
         if PSEUDO.contains(&filesystem) {
@@ -307,6 +308,13 @@ impl Directory {
                 "{path} belongs to the system: name a directory where data are kept"
             )));
         }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        self.check_stores()?;
+        let path = self.path.display();
+        let filesystem = self.filesystem();
         let space = rustix::fs::fstatvfs(&self.descriptor)
             .map_err(|error| Error::path("ask for the free space of", &self.path, error))?;
         if space.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {

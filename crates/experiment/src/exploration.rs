@@ -205,7 +205,7 @@ impl Exploration {
         now: Origin,
         budget_s: f64,
     ) -> Result<Self, Error> {
-        if !record.header.is_survey() {
+        if !record.header.is_read_only {
             bench.refuse_read_only()?;
         }
         let earlier = Earlier::recorded(record);

@@ -46,6 +46,8 @@ pub struct Question {
     pub span_bytes: u64,
     /// Whether the data sheet is all that was asked for.
     pub is_quick: bool,
+    /// Whether nothing is to be written: files are there already.
+    pub is_read_only: bool,
 }
 
 impl From<&Header> for Question {
@@ -55,14 +57,11 @@ impl From<&Header> for Question {
             ranges: header.ranges,
             rules: header.rules,
             budget_s: header.budget_s,
-            written_max_bytes: if header.is_survey() {
-                Some(0)
-            } else {
-                header.limits.written_max_bytes
-            },
+            written_max_bytes: header.limits.written_max_bytes,
             layout_bytes_per_s: header.hints.layout_bytes_per_s,
             span_bytes: span_bytes(header),
             is_quick: header.is_quick,
+            is_read_only: header.is_read_only,
         }
     }
 }
@@ -119,8 +118,10 @@ pub fn forecast(question: &Question) -> Vec<ForecastRow> {
         costs.in_full("orthogonal", ORTHOGONAL_POINTS, orthogonal_note),
         costs.in_full("full grid", FULL_GRID_POINTS, full_grid_note),
     ];
+    // Other plans write.
+    let others = others.into_iter().filter(|_| !question.is_read_only);
     let chosen_plan = chosen.as_ref().map(|row| row.plan);
-    let others = others.into_iter().filter(|row| Some(row.plan) != chosen_plan);
+    let others = others.filter(|row| Some(row.plan) != chosen_plan);
     chosen.into_iter().chain(others).collect()
 }
 
@@ -156,6 +157,17 @@ impl Costs {
         let first_bytes = mapped_bytes.max(question.span_bytes);
         let layout_bytes = first_bytes as f64 + (files - 1.0) * mapped_bytes as f64;
         let running_s = visit_s(rules);
+        if question.is_read_only {
+            return Self {
+                budget_s: question.budget_s,
+                written_max_bytes: None,
+                layout_bytes: 0.0,
+                layout_s: 0.0,
+                visit_s: running_s,
+                visit_written_bytes: 0.0,
+                assumed_bytes_per_s: None,
+            };
+        }
         // Before each visit what it touches is read in, at the speed it was written with.
         let warm_up_s = mean_of_log_uniform(ranges.unique_bytes) / bytes_per_s;
         // Writes go on at the speed of the storage, whatever a cache absorbs in between.
@@ -234,6 +246,7 @@ mod tests {
             layout_bytes_per_s: Some(1e9),
             span_bytes: 0,
             is_quick: false,
+            is_read_only: false,
         }
     }
 

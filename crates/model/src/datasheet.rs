@@ -90,6 +90,19 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     DIRECT.iter().chain([&CACHED]).map(|row| row.0)
 }
 
+/// Lines that are also measured from several hosts, each with one process.
+const OVER_HOSTS: [&str; 4] = ["read_4k_32", "write_4k_32", "read_1m_8", "write_1m_8"];
+
+/// Lines of a data sheet that are also measured from several hosts.
+pub fn over_hosts(lines: &[SheetLine]) -> impl Iterator<Item = &SheetLine> {
+    lines.iter().filter(|line| OVER_HOSTS.contains(&line.name.as_str()))
+}
+
+/// A line of a data sheet from so many hosts: one process on each, all together over as much data.
+pub fn from_hosts(line: &Workload, hosts: u32) -> Workload {
+    Workload { process_num: hosts, ..line.clone() }
+}
+
 fn over(name: &str, span_bytes: u64) -> Option<Workload> {
     let row = DIRECT.iter().chain([&CACHED]).find(|row| row.0 == name)?;
     let (_, size_mean, read_frac, seq_frac, depth, fsync_every) = *row;

@@ -169,16 +169,12 @@ pub struct Header {
     /// Whether the data sheet was all that was asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_quick: bool,
+    /// Whether nothing was to be written: only reads were measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_read_only: bool,
 }
 
 impl Header {
-    /// Whether this is the data sheet of a target that is only read.
-    pub fn is_survey(&self) -> bool {
-        self.is_quick
-            && !self.datasheet.is_empty()
-            && self.datasheet.iter().all(|line| line.workload.read_frac >= 1.0)
-    }
-
     /// A header with brief rules, the usual ranges of the machine, and neither budget nor limits,
     /// hints or forecast.
     pub fn new(origin: Origin, method: Method, host: Host, target: Target) -> Self {
@@ -203,6 +199,7 @@ impl Header {
             datasheet: vec![],
             device: None,
             is_quick: false,
+            is_read_only: false,
         }
     }
 }

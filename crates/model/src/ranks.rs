@@ -162,6 +162,24 @@ impl Hosts {
         self.firsts().map(|place| place.cache_bytes).sum()
     }
 
+    /// Over how many ranks the graph of ranks goes: at most two of 2, 4, 8 …, and all. One is the data
+    /// sheet itself.
+    pub fn steps(&self) -> Vec<u32> {
+        let all = self.ranks.len() as u32;
+        let doubled = std::iter::successors(Some(2), |step| Some(2 * step));
+        let between: Vec<u32> = doubled.take_while(|&step| step < all).collect();
+        let mut steps: Vec<u32> =
+            between.first().into_iter().chain(between.last()).copied().collect();
+        steps.dedup();
+        steps.extend((all > 1).then_some(all));
+        steps
+    }
+
+    /// What to call one of the ranks: a host, where each rank has one of its own.
+    pub fn noun(&self) -> &'static str {
+        if self.hosts as usize == self.ranks.len() { "host" } else { "rank" }
+    }
+
     /// The first rank of each host.
     pub fn firsts(&self) -> impl Iterator<Item = &RankPlace> {
         let is_first = |place: &&RankPlace| {
@@ -191,5 +209,14 @@ mod tests {
             ..Hosts::default()
         };
         assert_eq!((hosts.cpus(), hosts.cache_bytes()), (11, 30));
+    }
+
+    #[test]
+    fn the_graph_of_ranks_ends_with_all() {
+        let of = |ranks: usize| {
+            Hosts { ranks: vec![RankPlace::default(); ranks], ..Hosts::default() }.steps()
+        };
+        assert_eq!([of(1), of(2), of(3), of(4)], [vec![], vec![2], vec![2, 3], vec![2, 4]]);
+        assert_eq!([of(11), of(64)], [[2, 8, 11], [2, 32, 64]]);
     }
 }

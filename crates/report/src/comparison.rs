@@ -89,14 +89,22 @@ pub(crate) fn sentence(
         }
         true => "in the median of what both measured".to_owned(),
     };
+    let others = |names: &[&str]| match judged.len() - names.len() {
+        _ if names.is_empty() => "",
+        0 => "",
+        1 => "; on the other one no difference is shown",
+        _ => "; on the others no difference is shown",
+    };
     let found = match system.verdict {
         Overall::Faster => format!(
-            "{letter} is faster {}, by more than chance; none is shown slower.",
-            place(&faster, Verdict::Faster)
+            "{letter} is faster {}, by more than chance{}.",
+            place(&faster, Verdict::Faster),
+            others(&faster)
         ),
         Overall::Slower => format!(
-            "{letter} is slower {}, by more than chance; none is shown faster.",
-            place(&slower, Verdict::Slower)
+            "{letter} is slower {}, by more than chance{}.",
+            place(&slower, Verdict::Slower),
+            others(&slower)
         ),
         Overall::Mixed => format!(
             "{letter} is faster {} and slower {}, by more than chance.",
@@ -123,7 +131,10 @@ pub(crate) fn sentence(
     match named(Verdict::OutOfRange) {
         none if none.is_empty() => found,
         names => {
-            format!("{found} Not judged, for a map does not reach so far: {}.", few_or(&names, ""))
+            format!(
+                "{found} Not judged, because one of the records measured nothing like it: {}.",
+                few_or(&names, "")
+            )
         }
     }
 }
@@ -379,7 +390,7 @@ pub(crate) fn workloads_basis(page: &ComparisonPage<'_>) -> &'static str {
     if is_live(page) {
         "measured in alternation"
     } else {
-        "predicted; the ratio also uses what both measured"
+        "predicted; in brackets what chance leaves possible"
     }
 }
 
@@ -400,7 +411,7 @@ pub(crate) fn workloads_note(page: &ComparisonPage<'_>) -> String {
 }
 
 const RESOLUTION_NOTE: &str =
-    "In brackets after none shown: the smallest difference that would have been.";
+    "In brackets after none: the smallest difference that would have been shown.";
 
 const WORKLOADS_NOTE: &str = "Predicted throughput, and its ratio with the interval at \
     the level of its test. The ratio rests on what both records measured as well, so that it can \
@@ -498,7 +509,7 @@ fn difference(verdict: Verdict, seen_from: f64) -> String {
     match verdict {
         Verdict::Faster => "faster".to_owned(),
         Verdict::Slower => "slower".to_owned(),
-        Verdict::NoDifferenceShown => format!("none shown ({})", resolution(seen_from)),
+        Verdict::NoDifferenceShown => format!("none (needs {})", resolution(seen_from)),
         Verdict::Inconclusive => format!("too coarse ({})", resolution(seen_from)),
         Verdict::OutOfRange => "out of range".to_owned(),
     }

@@ -60,7 +60,7 @@ fn row(line: &SheetFigures) -> SheetRow {
 }
 
 /// `rand read 4 KiB, QD 32`: QD is the queue depth, the requests in flight.
-fn words(work: &Workload) -> String {
+pub(crate) fn words(work: &Workload) -> String {
     let size = figures::size(work.size_mean as f64);
     let order = if work.seq_frac >= 1.0 { "seq" } else { "rand" };
     match work.read_frac {
@@ -87,7 +87,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let direct = map.datasheet.iter().find(|line| line.workload.access == Access::Direct);
     let span = direct.map(|line| {
         let span = figures::size(line.workload.unique_bytes as f64);
-        format!("Direct I/O on {span} (cached: memory). QD: requests in flight. ±: 95 %.")
+        format!("Direct I/O on {span} (cached: memory). QD: in flight. ±: 95 % interval.")
     });
     let visits = || map.datasheet.iter().map(|line| line.visits);
     let is_once = visits().any(|visits| visits < 2);

@@ -385,11 +385,11 @@ impl Graph<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use ioscape_model::{Interval, ResponseTime};
 
-    fn estimate(work: Workload, rate: f64) -> Estimate {
+    pub(crate) fn estimate(work: Workload, rate: f64) -> Estimate {
         Estimate {
             workload: work,
             visits: 3,

@@ -45,8 +45,8 @@ pub(crate) const WORDS: &[Word] = &[
     word("commit, fdatasync", "Wait until what was written is on stable storage."),
     word(
         "absorbed, durable",
-        "Throughput of writes as the program sees it, and with the time until all is on stable \
-         storage.",
+        "Absorbed: throughput of writes as the program sees it. Durable: the same with the time \
+         until all is on stable storage.",
     ),
     word("write-back", "Writes are kept in memory and go to the disk later, in the background."),
     word(
@@ -83,7 +83,7 @@ pub(crate) const WORDS: &[Word] = &[
     ),
     word("family", "The graphs of one region."),
     word("layer", "The part of a map that uses the page cache, or the part that goes past it."),
-    word("span", "The data that direct I/O lies over."),
+    word("span", "How much data the direct I/O requests are spread over."),
     word("data sheet", "Nine workloads whose figures are asked for first."),
     word(
         "model, blend",

@@ -20,6 +20,7 @@ use crate::facts::{self, Fact};
 use crate::family::Family;
 use crate::figures;
 use crate::glossary;
+use crate::hosts;
 use crate::html::predictor::PredictorSection;
 use crate::html::reproduce::{ReproduceRow, jobs, reproduce};
 use crate::landscape;
@@ -101,6 +102,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
         stability: Figure::new(course::stability_chart(record), "wide"),
         costs: small(costs::charts(record, page.answers)),
         responses: small(responses::charts(record, &samples)),
+        hosts: Figure::new(hosts::chart(record), "wide"),
         check: page.check.as_ref().map(Check::of),
         predictor: page.predictor.as_ref().map(PredictorSection::new),
         has_model: page.answers.are_there(),
@@ -148,6 +150,7 @@ struct Page<'a> {
     slope: Figure,
     costs: Vec<Figure>,
     responses: Vec<Figure>,
+    hosts: Figure,
     check: Option<Check>,
     parts: Vec<Part>,
     course: Vec<String>,
@@ -187,6 +190,7 @@ impl Page<'_> {
             .chain(&self.costs)
             .chain(&self.responses)
             .chain(check)
+            .chain(Some(&self.hosts).filter(|hosts| !hosts.chart.is_empty()))
             .chain([&self.slope, &self.order, &self.stability]);
         figures.map(|figure| &figure.chart).collect()
     }

@@ -20,6 +20,7 @@ mod family;
 mod figures;
 mod glossary;
 mod history;
+mod hosts;
 mod html;
 mod landscape;
 mod mark;

@@ -26,5 +26,6 @@ pub fn header(seed: u64, ranges: Ranges) -> Header {
         datasheet: vec![],
         device: None,
         is_quick: false,
+        is_read_only: false,
     }
 }

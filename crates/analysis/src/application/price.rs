@@ -21,7 +21,7 @@ const UNINTERRUPTED_WORK_SD: f64 = 0.3;
 const MEMORY_SD: f64 = 0.25;
 const CHANGE_SD: f64 = 0.25;
 const SYNC_SD: f64 = 0.2;
-const MISS_SD: f64 = 0.2;
+pub(super) const MISS_SD: f64 = 0.2;
 pub(super) const WRITE_BACK_SD: f64 = 0.3;
 const RECORDED_SD: f64 = 0.3;
 /// Share of these errors that is the same on every system.
@@ -357,6 +357,26 @@ pub(super) fn device_bound(system: &System, demand: &Demand, terms: &[Term]) -> 
     let others_s: f64 = terms.iter().filter(is_of_device).map(|term| term.seconds).sum();
     let seconds = if pages > 0.0 { pages * page_s + others_s } else { 0.0 };
     DeviceBound { seconds, pages }
+}
+
+/// Time of the device for all that must be read from it, and how many requests that is: threads that wait
+/// side by side still share it. A name that is missing takes the part of a request that its time is of
+/// a page's.
+pub(super) fn device_reads(system: &System, demand: &Demand) -> Option<(f64, f64)> {
+    let most = system.most_read.filter(|_| !system.is_in_memory)?;
+    let missing = at_memory(demand, system.memory_bytes);
+    let page_s = system.element(ElementName::ReadRandomMiss)?.time_s.value;
+    let names = [ElementName::StatMissed, ElementName::OpenMissed, ElementName::UnlinkMissed];
+    let of_names = |name: ElementName| {
+        let count = demand.categories.get(name.word()).map_or(0, |category| category.count);
+        let name_s = system.element(name).map_or(0.0, |element| element.time_s.value);
+        count as f64 * (name_s / page_s).clamp(0.0, 1.0)
+    };
+    let names: f64 = names.into_iter().map(of_names).sum();
+    let requests = missing.random_requests + missing.mapped_requests + names;
+    let pages = missing.random_pages + missing.sequential_pages + missing.mapped_pages;
+    let seconds = (requests / most.requests_per_s).max(pages * PAGE_BYTES / most.bytes_per_s);
+    Some((seconds / system.device_factor, requests))
 }
 
 /// Time of the device for a page that is written back: in sequence as far as files were appended to.

@@ -54,8 +54,29 @@ pub struct System {
     pub device_factor: f64,
     /// The kernel's read-ahead window, bytes.
     pub read_ahead_bytes: f64,
+    /// The most that the device reads, where the data sheet says it.
+    pub most_read: Option<MostRead>,
     /// Files live in memory: no page and no name of them can be missing.
     pub is_in_memory: bool,
+}
+
+/// The most that a device reads, however many ask.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MostRead {
+    /// Requests of 4 KiB per second, 32 in flight.
+    pub requests_per_s: f64,
+    /// Bytes per second, in sequence.
+    pub bytes_per_s: f64,
+}
+
+impl MostRead {
+    fn of(record: &Record) -> Option<Self> {
+        let sheet = &record.map.as_ref()?.datasheet;
+        let line = |name: &str| sheet.iter().find(|line| line.name == name);
+        let requests_per_s = line("read_4k_32")?.ops_per_s.value;
+        let bytes_per_s = line("read_1m_8")?.throughput_bytes_per_s.value;
+        (requests_per_s > 0.0 && bytes_per_s > 0.0).then_some(Self { requests_per_s, bytes_per_s })
+    }
 }
 
 /// The kernel's default read-ahead window, bytes (`VM_READAHEAD_PAGES`, mm.h).
@@ -77,6 +98,7 @@ impl System {
             cpu_model: String::new(),
             device_factor: 1.0,
             read_ahead_bytes: READ_AHEAD_BYTES,
+            most_read: None,
             is_in_memory: false,
         }
     }
@@ -109,6 +131,7 @@ impl System {
                 .target
                 .read_ahead_bytes
                 .map_or(READ_AHEAD_BYTES, |bytes| bytes as f64),
+            most_read: MostRead::of(record),
             is_in_memory: record.header.target.is_in_memory(),
             ..Self::new(record.elements.clone(), memory_bytes)
         })

@@ -197,6 +197,22 @@ fn the_busiest_resource_sets_the_least_time() {
     near(value(&System { cpus: 8, ..system() }, &busy), 1.0);
 }
 
+/// A thousand names, each a tenth of a read: threads looked at them side by side, but a device of 200 requests
+/// per second takes half a second for a hundred reads, in whatever order they come.
+#[test]
+fn reads_share_the_device_however_many_wait_side_by_side() {
+    let names = Category { critical_frac: 0.05, ..category(1000) };
+    let asked = demand(&[("stat_missed", names)]);
+    let elements = vec![plain(E::StatMissed, 500e-6), plain(E::ReadRandomMiss, 5e-3)];
+    let free = System::new(elements, 64e6);
+    near(value(&free, &asked), 0.05 * 1000.0 * 500e-6);
+    let most_read = Some(MostRead { requests_per_s: 200.0, bytes_per_s: 1e8 });
+    let limited = System { most_read, ..free };
+    near(value(&limited, &asked), 0.5);
+    let twice = limited.changed(&WhatIf { device_factor: Some(2.0), ..WhatIf::default() }).unwrap();
+    near(value(&twice, &asked), 0.25);
+}
+
 #[test]
 fn processors_are_compared_by_the_same_loop_or_by_their_name() {
     let work = Work { processor_s: 1.0, ..Work::default() };

@@ -141,13 +141,13 @@ fn the_answer_holds_the_figures_that_were_measured() {
     );
     assert_eq!(
         said.reads,
-        "up to 256 MiB (±5.9 %) of data 4.00 GB/s, 244k IOPS, p99 12.3 µs; with 1 GiB 100 MB/s, 6.10k \
-         IOPS, p99 492 µs (16 KiB requests)"
+        "16 KiB requests: from memory, up to 256 MiB (±5.9 %) of data, 4.00 GB/s, 244k IOPS, p99 12.3 µs; \
+         over 1 GiB 100 MB/s, 6.10k IOPS, p99 492 µs"
     );
     assert!(said.writes.starts_with("no limit found: 1 GiB"), "{}", said.writes);
     assert_eq!(
         said.limit,
-        "The disk, for reads beyond 256 MiB. With 1 GiB of data reads are 40.0 times as slow."
+        "The disk, for reads beyond 256 MiB. Over 1 GiB reads are 40.0 times as slow as from memory."
     );
 }
 
@@ -225,7 +225,7 @@ fn each_criterion_can_lower_the_grade_and_the_worst_decides() {
                 }
             },
             Grade::B,
-            "5 of 10 measured workloads unsteady",
+            "of 10 workloads measured, 5 are unsteady",
         ),
     ];
     for (spoil, grade, reason) in cases {

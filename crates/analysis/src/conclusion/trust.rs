@@ -53,9 +53,9 @@ pub(super) fn trust(record: &Record) -> Trust {
 
 fn meaning(grade: Grade) -> &'static str {
     match grade {
-        Grade::A => "between two such records measured differences from 15 % on are real",
-        Grade::B => "between two such records measured differences from 30 % on are real",
-        Grade::C => "between two such records only a factor of two is a real difference",
+        Grade::A => "two runs like this must differ by 15 % to show a real difference",
+        Grade::B => "two runs like this must differ by 30 % to show a real difference",
+        Grade::C => "two runs like this must differ by a factor of two to show a real difference",
         Grade::D => "measure again before you decide",
     }
 }
@@ -122,7 +122,7 @@ fn spread(record: &Record) -> Option<Reason> {
     }
     let known = record.estimates.iter().any(|estimate| estimate.visits > 1)
         || map.datasheet.iter().any(|line| line.visits > 1);
-    let text = "hardly any workload was measured twice: the spread is assumed".to_owned();
+    let text = "hardly any workload was measured twice, so part of each ± is assumed".to_owned();
     (!known || record.warnings.iter().any(is_short)).then_some(Reason { grade: Grade::C, text })
 }
 
@@ -154,7 +154,7 @@ fn unsure(record: &Record) -> Option<Reason> {
     let count = record.estimates.iter().filter(|e| e.warnings.iter().any(is_unsure)).count();
     let total = record.estimates.len();
     let share = count as f64 / total as f64;
-    let text = format!("{count} of {total} measured workloads unsteady or imprecise");
+    let text = format!("of {total} workloads measured, {count} are unsteady or imprecise");
     (total > 0).then(|| graded(share, UNSURE, text))
 }
 

@@ -28,6 +28,7 @@ mod refused;
 mod replay;
 mod run;
 mod running;
+mod schemas;
 mod seconds;
 mod suite;
 mod terminal;

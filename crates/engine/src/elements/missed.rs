@@ -105,10 +105,25 @@ impl Made {
         })?;
         for (bytes, from) in [(16 * PAGE, half), (MIB, half + half / 2)] {
             let pieces = at.shuffled(half / 2 / bytes as u64);
-            let enough = Enough { seconds: 0.5 * at.pace().costly_s, calls: pieces.len() as u64 };
-            at.time_waits((ReadRandomMiss, Shape::bytes(bytes)), enough, |call| {
-                read_at(file, buffer.get_mut(bytes), from + pieces[call as usize] * bytes as u64)
+            let place = |call: u64| from + pieces[call as usize % pieces.len()] * bytes as u64;
+            // A piece that comes round again is dropped first, untimed.
+            let missing = |call: u64| {
+                let place = place(call);
+                let length = std::num::NonZeroU64::new(bytes as u64);
+                rustix::fs::fadvise(file, place, length, Advice::DontNeed).map(|()| place)
+            };
+            // Small pages have not used up what a limit of bytes lets through at once.
+            let ramped = at.ramp(|call| {
+                missing(call).and_then(|place| read_at(file, buffer.get_mut(bytes), place))
             })?;
+            let enough = Enough { seconds: 0.5 * at.pace().costly_s, calls: u64::MAX };
+            let of = (ReadRandomMiss, Shape::bytes(bytes));
+            at.time_each(
+                of,
+                enough,
+                |call| missing(ramped + call),
+                |place| read_at(file, buffer.get_mut(bytes), *place),
+            )?;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use super::cycles::Cycles;
 use super::sample::{Sample, Shape};
 use crate::clock::Stopwatch;
 use crate::error::{Error, Result};
@@ -26,8 +27,6 @@ pub(super) const PAGE: usize = 4096;
 const BATCH_MAX: u64 = 64;
 /// A batch this long needs no longer one, nanoseconds.
 const BATCH_NS: u64 = 20_000;
-/// An operation this slow waits for storage, and perhaps for a limit, seconds.
-const SLOW_S: f64 = 0.001;
 /// Of what is free, so much is used at most.
 const ROOM_SHARE: u64 = 4;
 
@@ -335,7 +334,8 @@ impl Workplace {
         let mut cycles = Cycles::begun(began_s);
         let mut calls = 0;
         while calls < enough.calls
-            && (calls == 0 || !cycles.are_enough(self.now_s(), enough, self.pace()))
+            && (calls == 0
+                || !cycles.are_enough(self.now_s(), (enough.seconds, self.pace().ramp_s)))
         {
             let mut prepared = match before(calls) {
                 Ok(prepared) => prepared,
@@ -392,60 +392,6 @@ impl Workplace {
 
     pub(super) fn error(&self, operation: &'static str, error: Errno) -> Error {
         Error::path(operation, self.path(), error)
-    }
-}
-
-/// Calls and what they took. A limit of requests lets a burst of quick calls through and then has one
-/// wait, over and over (the kernel's throttle does so every 100 ms): what counts is whole cycles, each
-/// from the end of one slow call to the end of another.
-#[derive(Clone, Copy, Debug)]
-struct Cycles {
-    since_s: f64,
-    has_slow: bool,
-    all: (u64, f64),
-    whole: (u64, f64),
-    open: (u64, f64),
-    first_s: Option<f64>,
-}
-
-impl Cycles {
-    fn begun(now_s: f64) -> Self {
-        let none = (0, 0.0);
-        Self { since_s: now_s, has_slow: false, all: none, whole: none, open: none, first_s: None }
-    }
-
-    fn add(&mut self, time_s: f64, now_s: f64) {
-        self.first_s.get_or_insert(time_s);
-        for (calls, timed_s) in [&mut self.all, &mut self.open] {
-            *calls += 1;
-            *timed_s += time_s;
-        }
-        if time_s > SLOW_S {
-            if self.has_slow {
-                self.whole = (self.whole.0 + self.open.0, self.whole.1 + self.open.1);
-            } else {
-                (self.has_slow, self.since_s) = (true, now_s);
-            }
-            self.open = (0, 0.0);
-        }
-    }
-
-    /// Says that timing may stop: the time asked for has passed, and either the last call was a slow
-    /// one or none came within two ramps.
-    fn are_enough(&self, now_s: f64, enough: Enough, pace: Pace) -> bool {
-        let cycle_s = if self.has_slow && self.open.0 > 0 { 2.0 * pace.ramp_s } else { 0.0 };
-        now_s - self.since_s >= enough.seconds + cycle_s
-    }
-
-    /// The whole cycles, unless slow calls came by chance: then more time lies beside them. Without
-    /// cycles all calls count, but for a first one that pays what the shape before still owed.
-    fn timed(&self) -> (u64, f64) {
-        let owed_s = self.first_s.filter(|first_s| *first_s > SLOW_S && self.all.0 > 1);
-        match owed_s {
-            _ if self.whole.0 > 0 && self.open.1 <= self.whole.1 => self.whole,
-            Some(owed_s) if self.whole.0 == 0 => (self.all.0 - 1, self.all.1 - owed_s),
-            _ => self.all,
-        }
     }
 }
 
@@ -540,56 +486,4 @@ pub(super) fn read_at(file: impl AsFd, bytes: &mut [u8], offset: u64) -> rustix:
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Calls and seconds that count, of calls with these durations in seconds.
-    fn timed(calls_s: impl Iterator<Item = f64>) -> (u64, f64) {
-        let enough = Enough { seconds: 0.12, calls: 4000 };
-        let mut now_s = 0.0;
-        let mut cycles = Cycles::begun(now_s);
-        for time_s in calls_s {
-            now_s += time_s;
-            cycles.add(time_s, now_s);
-            if cycles.are_enough(now_s, enough, Pace::within(60.0)) {
-                break;
-            }
-        }
-        cycles.timed()
-    }
-
-    #[test]
-    fn bursts_of_a_limit_count_with_the_wait_that_follows_wherever_they_begin() {
-        let call = |number: usize| if number.is_multiple_of(40) { 0.0961 } else { 0.0001 };
-        for first in 1..80 {
-            let (calls, time_s) = timed((first..).map(call));
-            let mean_s = time_s / calls as f64;
-            assert!((mean_s / 0.0025 - 1.0).abs() < 0.001, "from {first}: {mean_s}");
-        }
-    }
-
-    #[test]
-    fn calls_that_are_all_quick_or_all_slow_count_as_they_are() {
-        for each_s in [1e-5, 5e-4, 5e-3, 0.2] {
-            let (calls, time_s) = timed(std::iter::repeat(each_s));
-            assert!((time_s / calls as f64 / each_s - 1.0).abs() < 1e-9);
-        }
-    }
-
-    #[test]
-    fn slow_calls_that_come_by_chance_are_some_of_many() {
-        let is_slow = |number: u64| [300, 310].contains(&number);
-        let call = |number: u64| if is_slow(number) { 0.005 } else { 1e-4 };
-        let (calls, time_s) = timed((0..).map(call));
-        assert!(calls > 1000 && time_s / (calls as f64) < 1.2e-4, "{time_s} s of {calls}");
-    }
-
-    #[test]
-    fn one_slow_call_among_many_is_one_of_them() {
-        let (calls, time_s) = timed((0..).map(|number| if number == 700 { 0.002 } else { 1e-4 }));
-        assert!(calls > 1000 && (time_s - 0.002 - (calls - 1) as f64 * 1e-4).abs() < 1e-9);
-    }
 }

@@ -133,7 +133,7 @@ mod tests {
         std::fs::write(&path, vec![7; 4 << 20]).unwrap();
         let files = [File::open(&path).unwrap()];
         files[0].sync_all().unwrap();
-        let watch = Watch::begin(&files, false);
+        let watch = Watch::begin(&files, true);
         deed(&path);
         watch.changed(&files, &Workload::parse(workload).unwrap())
     }

@@ -104,7 +104,7 @@ fn open(path: &Path, extra: OFlags) -> Result<Device> {
     let kind = FileType::from_raw_mode(status.st_mode);
     if kind != FileType::BlockDevice {
         return Err(Error::Refused(format!(
-            "{} is {}: --read-only and --destroy are for block devices",
+            "{} is {}: --destroy is for block devices",
             path.display(),
             kind_name(kind)
         )));

@@ -18,7 +18,8 @@ pub enum Ground {
     Directory(Arc<Directory>),
     /// All processes have a range of this.
     Device(Arc<Device>),
-    /// The same, of a file that somebody uses: it is read past the page cache, and nothing else.
+    /// All processes have a range of this file that somebody uses; it is read past the page cache, and
+    /// nothing else.
     File(Arc<Existing>),
 }
 

@@ -114,11 +114,14 @@ fn of_the_files_that_are_there_the_largest_that_storage_has_in_full_is_read() {
     };
     if open_directory(place.path()).unwrap().is_memory() {
         assert!(refusal().contains("files live in memory"));
+        ioscape_test_support::skipped("the rest needs a disk");
         return;
     }
-    let with_data = |name: &str, length: usize| {
-        let path = place.path().join(name);
-        fs::write(&path, vec![7; length]).unwrap();
+    let with_data = |name: &str, length: u64| {
+        let path = fs::canonicalize(place.path()).unwrap().join(name);
+        let noise = (0..length / 8).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23));
+        fs::write(&path, noise.flat_map(u64::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+        File::open(&path).unwrap().sync_all().unwrap();
         path
     };
     with_data("small", 1 << 20);
@@ -129,7 +132,15 @@ fn of_the_files_that_are_there_the_largest_that_storage_has_in_full_is_read() {
     fs::create_dir(place.path().join("below")).unwrap();
     let large = with_data("below/large", 65 << 20);
     symlink(&large, place.path().join("link")).unwrap();
-    let existing = open_existing(place.path()).unwrap();
+    let existing = match open_existing(place.path()) {
+        Ok(existing) => existing,
+        Err(error) => {
+            let text = error.to_string();
+            assert!(text.contains("direct access") || text.contains("page cache"), "{text}");
+            ioscape_test_support::skipped("this directory has no direct access");
+            return;
+        }
+    };
     assert_eq!((existing.path(), existing.length_bytes()), (large.as_path(), 65 << 20));
     let target = existing.describe();
     assert_eq!(target.kind, ioscape_model::TargetKind::File);

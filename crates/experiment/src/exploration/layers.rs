@@ -51,6 +51,7 @@ pub(super) fn add(
         Access::Buffered => wants(Access::Buffered) && line.workload.unique_bytes <= room_bytes,
         Access::Direct => has_device,
     });
+    header.is_read_only = bench.read_only;
     if bench.read_only {
         let is_in_use = header.target.kind == TargetKind::File;
         header.datasheet.retain(|SheetLine { workload, .. }| {

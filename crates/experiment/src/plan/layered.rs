@@ -1,7 +1,7 @@
 //! The data sheet first, then the layer that borders are looked for in, then the device layer: what
 //! is measured in which order, so that whatever the budget leaves out is what is missed least.
 //!
-//! 1. Each line of the data sheet once.
+//! 1. Each line of the data sheet once; over several ranks four of them from 2, 4, … hosts, too.
 //! 2. Borders of the page cache, and three values of every parameter in each of its regions.
 //! 3. Reads that miss the page cache, where the search did not pass it.
 //! 4. Three values of every parameter, depth among them, in the device layer.
@@ -11,7 +11,7 @@
 //! Late in the budget the device layer begins though the other has families left. All of this follows
 //! from the points and what they took, so that a run that is gone on with decides as it did.
 
-use ioscape_model::{Header, Layer, Point, Role, SheetLine};
+use ioscape_model::{Header, Hosts, Layer, Point, Role, SheetLine, Workload, datasheet};
 
 use super::blend::SHORT_BUDGET_S;
 use super::filling::whole_blocks;
@@ -34,6 +34,8 @@ const SHEET_AGAIN_S: f64 = 240.0;
 #[derive(Clone, Debug)]
 pub struct LayeredPlan {
     sheet: Vec<SheetLine>,
+    /// Lines of the data sheet from several hosts.
+    over_hosts: Vec<Workload>,
     is_quick: bool,
     header: Header,
     /// The layer of the header's own ranges.
@@ -56,8 +58,20 @@ impl LayeredPlan {
         let mut sheet = header.datasheet.clone();
         // What needs the least laid out is on the screen first.
         sheet.sort_by_key(|line| line.workload.unique_bytes);
+        let mut steps = header.hosts.as_ref().map_or_else(Vec::new, Hosts::steps);
+        if header.budget_s < SHORT_BUDGET_S {
+            steps.drain(..steps.len().saturating_sub(1));
+        }
+        let from = |line: &SheetLine| {
+            let work = line.workload.clone();
+            steps.clone().into_iter().map(move |hosts| datasheet::from_hosts(&work, hosts))
+        };
+        let mut over_hosts: Vec<Workload> =
+            datasheet::over_hosts(&header.datasheet).flat_map(from).collect();
+        over_hosts.retain(|work| work.check().is_ok());
         Self {
             sheet,
+            over_hosts,
             is_quick: header.is_quick,
             header: header.clone(),
             layer: Layer::of_access(header.ranges.access),
@@ -73,6 +87,13 @@ impl LayeredPlan {
         let may_be = |visit: &Visit| seen.may_visit(&visit.workload);
         let mut visits = self.sheet.iter().map(visit).filter(may_be);
         visits.find(|visit| !visit.is_made(seen.points))
+    }
+
+    /// The next visit of the graphs of hosts.
+    fn over_hosts(&self, seen: &Seen<'_>) -> Option<Visit> {
+        let visit = |work: &Workload| Visit { workload: work.clone(), role: Role::Named, round: 0 };
+        let mut visits = self.over_hosts.iter().map(visit);
+        visits.find(|visit| seen.may_visit(&visit.workload) && !visit.is_made(seen.points))
     }
 
     /// The next read that misses the page cache, where the search for borders did not pass it.
@@ -96,7 +117,9 @@ impl LayeredPlan {
 
     /// Whether a visit is one of the data sheet's: they take no time from any layer.
     fn is_line(&self, point: &Point) -> bool {
-        point.role == Role::Named && self.sheet.iter().any(|line| line.workload == point.workload)
+        let lines = self.sheet.iter().map(|line| &line.workload);
+        point.role == Role::Named
+            && lines.chain(&self.over_hosts).any(|work| *work == point.workload)
     }
 
     fn parted(&self, points: &[Point]) -> Parted {
@@ -142,6 +165,9 @@ impl Plan for LayeredPlan {
     fn next(&mut self, seen: &Seen<'_>) -> Option<Visit> {
         if let Some(line) = self.line(0, seen) {
             return Some(line);
+        }
+        if let Some(visit) = self.over_hosts(seen) {
+            return Some(visit);
         }
         if self.is_quick {
             let most = seen.points.len() as u32 + 1;

@@ -5,7 +5,7 @@ use ioscape_model::{Conclusion, Record};
 
 use super::paint::Style;
 use super::{Page, datasheet, next};
-use crate::facts;
+use crate::{facts, hosts};
 
 /// Where the words of a labelled line begin.
 const LABEL: usize = 9;
@@ -23,15 +23,14 @@ pub(super) fn conclusion(page: &mut Page, record: &Record, (said, file): (&Concl
         trust.reasons.join("; "),
         trust.meaning
     );
-    let answers = [
-        ("Reads", &said.reads),
-        ("Writes", &said.writes),
-        ("Limit", &said.limit),
-        ("Trust", &grade),
-    ];
+    let answers = [("Reads", &said.reads), ("Writes", &said.writes), ("Limit", &said.limit)];
     for (label, text) in answers {
         labelled(page, label, text);
     }
+    for (index, text) in hosts::sentences(record).iter().enumerate() {
+        labelled(page, if index == 0 { "Hosts" } else { "" }, text);
+    }
+    labelled(page, "Trust", &grade);
     labelled(page, "Compare", &format!("ioscape compare {} OTHER.jsonl", next::shell_word(file)));
     for (index, advice) in said.advice.iter().enumerate() {
         let label = if index == 0 { "To do" } else { "" };

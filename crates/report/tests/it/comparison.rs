@@ -88,7 +88,7 @@ fn what_was_dropped_and_what_is_doubtful_stands_on_the_page_and_in_the_text() {
         "Not compared for want of time: scan.",
         "What to doubt about B",
         "the canary moved by 12 %",
-        "none shown (7.1 %)",
+        "none (needs 7.1 %)",
     ] {
         assert!(page.contains(said), "{said}");
         assert!(text.contains(said), "{said} in {text}");

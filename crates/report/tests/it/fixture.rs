@@ -127,6 +127,7 @@ fn header() -> Header {
         datasheet: vec![],
         device: None,
         is_quick: false,
+        is_read_only: false,
         format_version: 1,
         tool: Tool { name: "ioscape".into(), version: "0.1.0".into(), build: "release".into() },
         run_id: "20261120-101500".into(),

@@ -15,19 +15,19 @@ pub(super) mod advice {
     pub(in super::super) const DONTNEED: u64 = 4;
 }
 
-/// Keys that belong to open files; others are of a stream and a file.
+/// Keys that belong to open files; others are of files.
 const IS_HANDLE: u64 = 1 << 63;
 
 /// So many pages are mapped by one fault (mm/memory.c, `fault_around_pages`).
 const FAULT_AROUND_PAGES: u64 = 16;
 
-/// The key under which the kernel keeps read-ahead and advice: the open file, or, for faults, the thread and
-/// the file that it has mapped.
+/// The key under which the kernel keeps read-ahead and advice: the open file, or, for faults, the file that
+/// is mapped. All threads of a process share a mapping and its advice.
 pub(super) fn key_of(event: &Event) -> u64 {
-    if event.handle != 0 {
-        return u64::from(event.handle) | IS_HANDLE;
+    match event.handle {
+        0 => u64::from(event.file),
+        handle => u64::from(handle) | IS_HANDLE,
     }
-    u64::from(event.stream & 0x7FFF_FFFF) << 32 | u64::from(event.file)
 }
 
 /// Tells whether a fault also mapped pages around the touched one. The kernel maps those that are cached and
@@ -124,6 +124,9 @@ mod tests {
         assert_eq!(touched(&[], &missed), 1 + 16 + 1 + 16);
         assert_eq!(touched(&[advice::RANDOM, advice::SEQUENTIAL], &missed), 34);
         assert_eq!(touched(&[advice::RANDOM], &missed), 4);
+        // Advice of one thread holds for another's faults.
+        let others = missed.map(|fault| Event { stream: 7, ..fault });
+        assert_eq!(touched(&[advice::RANDOM], &others), 4);
         // All were cached before the trace begins.
         assert_eq!(touched(&[advice::RANDOM], &[fault(0, 16), fault(16, 16)]), 2);
     }

@@ -1,12 +1,12 @@
-//! Pages of a column, looked at before the library decodes them: it takes a page's own word for what
-//! stands in it, and panics where a damaged page lies.
+//! Pages of a column, looked at before the library decodes them. It believes what a page says of itself,
+//! and panics if that is not so.
 
 use parquet::basic::{Encoding, Type as Physical};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::ColumnDescriptor;
 
-/// A length, and the length of a page's levels, is four bytes.
+/// Before a text stands its length, before a page's levels theirs: four bytes.
 const LENGTH_BYTES: usize = 4;
 
 /// Pages that can be decoded; the first that cannot is an error.
@@ -14,20 +14,31 @@ pub(super) struct Checked<P> {
     pages: P,
     has_levels: bool,
     is_text: bool,
+    /// Of a value that is no text.
+    value_bytes: u64,
     has_dictionary: bool,
 }
 
 impl<P: PageReader> Checked<P> {
     pub(super) fn new(pages: P, column: &ColumnDescriptor) -> Self {
-        let is_text = column.physical_type() == Physical::BYTE_ARRAY;
-        Self { pages, has_levels: column.max_def_level() > 0, is_text, has_dictionary: false }
+        let physical = column.physical_type();
+        let value_bytes = if physical == Physical::INT32 { 4 } else { 8 };
+        Self {
+            pages,
+            has_levels: column.max_def_level() > 0,
+            is_text: physical == Physical::BYTE_ARRAY,
+            value_bytes,
+            has_dictionary: false,
+        }
     }
 
     fn check(&mut self, page: &Page) -> Result<()> {
         let (levels, values) = match page {
             Page::DictionaryPage { buf, num_values, .. } => {
                 self.has_dictionary = true;
-                let is_whole = !self.is_text || texts(buf) >= u64::from(*num_values);
+                let held =
+                    if self.is_text { texts(buf) } else { buf.len() as u64 / self.value_bytes };
+                let is_whole = held >= u64::from(*num_values);
                 return is_whole.then_some(()).ok_or_else(|| damaged("a dictionary is cut"));
             }
             Page::DataPage { buf, def_level_encoding, .. } if self.has_levels => {

@@ -114,3 +114,26 @@ fn a_run_that_goes_on_decides_as_it_did() {
         assert_eq!(next.map(|visit| visit.workload), Some(points[made].workload.clone()));
     }
 }
+
+#[test]
+fn over_ranks_the_data_sheet_is_also_measured_from_more_hosts() {
+    let ranks = vec![ioscape_model::RankPlace::default(); 3];
+    let hosts = Some(Hosts { ranks, ..Hosts::default() });
+    for (budget_s, from_hosts) in [(300.0, &[2, 3][..]), (100.0, &[3])] {
+        let header = Header { hosts: hosts.clone(), ..layered(budget_s) };
+        let mut plan = LayeredPlan::new(&header);
+        let mut points: Vec<Point> = Vec::new();
+        for _ in 0..30 {
+            let seen = Seen::writing_freely(&points, points.len() as f64, budget_s);
+            let Some(visit) = plan.next(&seen) else { break };
+            points.push(point(&visit, 1e8));
+        }
+        let (sheet, rest) = points.split_at(9);
+        assert!(sheet.iter().all(|point| point.workload.process_num == 1));
+        let (over, rest) = rest.split_at(4 * from_hosts.len());
+        let from: Vec<u32> = over.iter().map(|point| point.workload.process_num).collect();
+        assert_eq!(from, from_hosts.repeat(4));
+        assert!(over.iter().all(|point| point.role == Role::Named));
+        assert!(!rest.is_empty(), "the rest of the plan follows");
+    }
+}
