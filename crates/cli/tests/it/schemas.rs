@@ -51,7 +51,7 @@ const ASKED: [Asked; 18] = [
     ("predict", &["predict", "one.jsonl", "-w", "oltp", "-w", "scan"], true),
     ("predict", &["predict", "one.jsonl", "-w", "oltp", "--p99-max", "10ms"], true),
     ("compare", &["compare", "one.jsonl", "two.jsonl"], true),
-    ("compare", &["compare", "one.jsonl", "two.jsonl", "--price", "100,200"], true),
+    ("compare", &["compare", "one.jsonl", "two.jsonl", "--price", "A=100,B=200"], true),
     (
         "validate",
         &["validate", "one.jsonl", "--workloads", "10", "--seed", "1", "--report", "none"],
