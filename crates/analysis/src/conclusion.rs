@@ -201,7 +201,7 @@ fn fast(
     if seen.record.header.is_read_only {
         return "not mapped: with --read-only there is only the data sheet".to_owned();
     }
-    if seen.estimates.is_empty() {
+    if seen.record.header.is_quick || seen.estimates.is_empty() {
         return "not measured: only the data sheet was asked for".to_owned();
     }
     match (border, ends) {
