@@ -83,6 +83,14 @@ impl TestFile {
     }
 }
 
+/// Gives the lock up at once: closing alone leaves it to a child that was forked meanwhile, until that child
+/// becomes another program.
+impl Drop for TestFile {
+    fn drop(&mut self) {
+        scratch::unlock(&self.file);
+    }
+}
+
 impl TestFiles {
     /// No file yet. `interrupt` ends a layout under way.
     ///

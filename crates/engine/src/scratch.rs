@@ -107,6 +107,11 @@ pub(crate) fn lock(file: impl AsFd) -> rustix::io::Result<()> {
     Err(Errno::WOULDBLOCK)
 }
 
+/// Gives the lock up, whoever else has the file open by now.
+pub(crate) fn unlock(file: impl AsFd) {
+    rustix::fs::flock(file, FlockOperation::Unlock).ok();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
