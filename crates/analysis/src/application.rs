@@ -113,7 +113,8 @@ pub fn predict(system: &System, app: &App) -> Result<Answer, NoAnswer> {
 }
 
 /// The busiest resource sets the least time: the device, with what must be written back before the
-/// end or with all that is read from it; processors, with the work of all streams. What is lacking is a part of its own.
+/// end or with all that is read from it; processors, with the work of all streams. What is lacking is a
+/// part of its own.
 fn bound(system: &System, demand: &Demand, terms: &[Term]) -> Option<Term> {
     let path_s: f64 = terms.iter().map(|term| term.seconds).sum();
     let device = price::device_bound(system, demand, terms);
@@ -127,13 +128,12 @@ fn bound(system: &System, demand: &Demand, terms: &[Term]) -> Option<Term> {
         shared: 0.0,
         is_processors: category == "processors",
     };
-    let reads = price::device_reads(system, demand);
+    let reads = price::device_reads(system, demand)
+        .map(|(least_s, requests)| lacking("device_reads", least_s, requests, price::MISS_SD));
     let terms = [
         lacking("write_back", device.seconds, device.pages, price::WRITE_BACK_SD),
         lacking("processors", processors_s, 1.0, price::WORK_SD),
     ];
-    let reads =
-        reads.map(|(least_s, requests)| lacking("device_reads", least_s, requests, price::MISS_SD));
     let most = terms.into_iter().chain(reads).max_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
     (most.seconds > 0.0).then_some(most)
 }

@@ -17,7 +17,7 @@ use crate::finding::family::{Spot, read_curve, write_curve};
 
 /// From this share of hits on, memory answered the reads.
 const HIT: f64 = 0.95;
-/// From here on what lies beyond a border is worth calling slower.
+/// Ratio of the rates before and beyond a border from which on requests beyond it are called slower.
 const SLOWER: f64 = 1.1;
 /// A size that is known no better than to this half-width is said by its ends.
 const ROUGH: f64 = 0.3;
@@ -235,7 +235,7 @@ fn capacity(border: &Border) -> String {
     format!("up to {} (±{})", show_size(at.capacity), show_percent(width))
 }
 
-/// What answers before a border.
+/// The cache that serves requests for less data than this border.
 fn cache_of(border: &Border) -> &'static str {
     match border.layer {
         Layer::Device => "a cache of the device",

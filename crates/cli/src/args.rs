@@ -31,7 +31,7 @@ pub(crate) struct Common {
     pub(crate) pin: bool,
 }
 
-/// What may be done to a block device, or to files that are there.
+/// Options that say what the run may do to a block device, or to files that are there.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DeviceArgs {
     /// Write nothing; read with direct I/O. TARGET may be a block device, a file, or a directory, whose

@@ -96,7 +96,7 @@ fn only_live(arg: clap::Arg) -> clap::Arg {
     if NAMES.contains(&arg.get_id().as_str()) { arg.help_heading(LIVE) } else { arg }
 }
 
-/// Of a target that is only read, `run` measures the data sheet's reads.
+/// `run --read-only` measures the reads of the data sheet and nothing else.
 fn only_its_reads(arg: clap::Arg) -> clap::Arg {
     arg.help(
         "Write nothing; measure only the data sheet's reads, with direct I/O, in a minute. TARGET may be \

@@ -52,7 +52,7 @@ pub fn of(file: &File, length: u64) -> Option<Extents> {
     extents(file, length, FLAG_SYNC)
 }
 
-/// The same as far as storage has them, with nothing written back for it: of a file that somebody uses.
+/// The extents that storage has of a file that somebody uses: no dirty data are written back first.
 pub(crate) fn on_storage(file: &File, length: u64) -> Option<Extents> {
     extents(file, length, 0)
 }

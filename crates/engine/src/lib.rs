@@ -3,6 +3,7 @@
 //! What a workload asks for is in `ioscape-model`; what to run and when to stop is decided in
 //! `ioscape-experiment`, which drives a [`Rig`]. All unsafe code of the project is here.
 
+mod aligned;
 pub mod cachestat;
 mod cgroup;
 pub mod clock;

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use ioscape_model::warning::{Code, Severity, Warning};
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
 
+use crate::aligned::Aligned;
 use crate::error::{Error, Result};
 use crate::mounts::{self, Mount};
 pub use describe::describe;
@@ -108,7 +109,8 @@ pub fn open_directory(path: impl AsRef<Path>) -> Result<Directory> {
     Ok(directory)
 }
 
-/// Opens one in which nothing is going to be made: it may be another user's, or mounted read-only.
+/// Opens a directory in which no file is going to be made: it may be another user's, or mounted
+/// read-only.
 fn open_unchecked(given: &Path) -> Result<Directory> {
     let refused = |error| cannot_open(given, error);
     let path = fs::canonicalize(given).map_err(refused)?;
@@ -141,16 +143,27 @@ fn open_through(handle: BorrowedFd<'_>, flags: OFlags) -> rustix::io::Result<Fil
 fn zero_fraction(file: &File, length_bytes: u64) -> Option<f64> {
     const SAMPLES: u64 = 64;
     const BLOCK_BYTES: u64 = 4096;
-    let mut room = vec![0; 2 * BLOCK_BYTES as usize];
-    let aligned = room.as_ptr().align_offset(BLOCK_BYTES as usize);
-    let block = &mut room[aligned..aligned + BLOCK_BYTES as usize];
+    let mut block = Aligned::new(BLOCK_BYTES as usize);
     let mut zeros = 0;
     for sample in 0..SAMPLES {
         let at = (length_bytes - BLOCK_BYTES) / SAMPLES * sample / BLOCK_BYTES * BLOCK_BYTES;
-        file.read_exact_at(block, at).ok()?;
-        zeros += u64::from(block.iter().all(|byte| *byte == 0));
+        file.read_exact_at(block.bytes_mut(), at).ok()?;
+        zeros += u64::from(block.bytes().iter().all(|byte| *byte == 0));
     }
     Some(zeros as f64 / SAMPLES as f64)
+}
+
+/// Doubts storage that may have been found with nothing in it: `what` holds the blocks, `who` answers.
+fn never_written(zeros: Option<f64>, (what, who): (&str, &str), remedy: &str) -> Option<Warning> {
+    /// A share of such blocks that is worth a word.
+    const ZEROS_MANY: f64 = 0.05;
+    let zeros = zeros.filter(|zeros| *zeros > ZEROS_MANY)?;
+    let text = format!(
+        "{:.0} % of {what} hold nothing but zeros: {who} that never wrote them may answer without \
+         looking at its medium",
+        zeros * 100.0
+    );
+    Some(Warning::new(Code::NeverWritten, text, remedy))
 }
 
 /// A path that leads nowhere, or where this user may not go, is refused with what to try; what else
@@ -292,7 +305,7 @@ impl Directory {
         &self.mount
     }
 
-    /// Whether anything is stored here at all.
+    /// Refuses what the kernel makes up and directories of the system: nobody keeps data there.
     fn check_stores(&self) -> Result<()> {
         let path = self.path.display();
         let filesystem = self.filesystem();

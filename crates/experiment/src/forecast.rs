@@ -118,10 +118,10 @@ pub fn forecast(question: &Question) -> Vec<ForecastRow> {
         costs.in_full("orthogonal", ORTHOGONAL_POINTS, orthogonal_note),
         costs.in_full("full grid", FULL_GRID_POINTS, full_grid_note),
     ];
-    // Other plans write.
-    let others = others.into_iter().filter(|_| !question.is_read_only);
     let chosen_plan = chosen.as_ref().map(|row| row.plan);
-    let others = others.filter(|row| Some(row.plan) != chosen_plan);
+    // Other plans write, which they must not where files are only read.
+    let is_shown = |row: &ForecastRow| !question.is_read_only && Some(row.plan) != chosen_plan;
+    let others = others.into_iter().filter(is_shown);
     chosen.into_iter().chain(others).collect()
 }
 

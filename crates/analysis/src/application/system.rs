@@ -70,7 +70,7 @@ pub struct MostRead {
 }
 
 impl MostRead {
-    fn of(record: &Record) -> Option<Self> {
+    fn from_record(record: &Record) -> Option<Self> {
         let sheet = &record.map.as_ref()?.datasheet;
         let line = |name: &str| sheet.iter().find(|line| line.name == name);
         let requests_per_s = line("read_4k_32")?.ops_per_s.value;
@@ -131,7 +131,7 @@ impl System {
                 .target
                 .read_ahead_bytes
                 .map_or(READ_AHEAD_BYTES, |bytes| bytes as f64),
-            most_read: MostRead::of(record),
+            most_read: MostRead::from_record(record),
             is_in_memory: record.header.target.is_in_memory(),
             ..Self::new(record.elements.clone(), memory_bytes)
         })

@@ -211,7 +211,7 @@ fn a_survey_reads_what_is_there_and_changes_nothing() {
     assert_eq!(output.status.code(), Some(0), "{said}");
     let (after, held_after) = state();
     assert_eq!(after, before);
-    // The kernel may need a few of them for somebody else meanwhile.
+    // The kernel may have given a few of the pages to other programs meanwhile.
     assert!(held_after * 4 >= held_before * 3, "{held_after} of {held_before} pages are left");
     let record = record(&work.path("r.jsonl"));
     assert_eq!(record.header.target.path, path.canonicalize().unwrap().display().to_string());

@@ -162,7 +162,7 @@ fn types(schema: &Value) -> BTreeSet<String> {
     }
 }
 
-/// What holds for all that either holds for.
+/// A schema for every value that fits one of the two.
 fn merged(one: &Value, other: &Value) -> Value {
     let all: Vec<String> = types(one).union(&types(other)).cloned().collect();
     let mut schema = Map::new();

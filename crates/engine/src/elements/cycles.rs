@@ -2,6 +2,10 @@
 
 /// An operation this slow waits for storage, and perhaps for a limit, seconds.
 const SLOW_S: f64 = 0.001;
+/// Of the calls that wait, only those that take a quarter of the longest or more end a cycle: within a burst
+/// some calls wait for read-ahead, a hundredth as long as for the limit.
+const SLOW_OF_LONGEST: f64 = 0.25;
+
 /// Calls and what they took. A limit of requests or bytes lets a burst of quick calls through and then has
 /// one wait, over and over (the kernel's throttle does so every 100 ms): what counts is whole cycles, each
 /// from the end of one slow call to the end of another.
@@ -9,15 +13,11 @@ const SLOW_S: f64 = 0.001;
 pub(super) struct Cycles {
     /// When timing began in earnest, seconds.
     began_s: f64,
-    /// What each call took, seconds.
+    /// How long each call took, seconds.
     calls: Vec<f64>,
-    /// The longest, seconds.
+    /// How long the longest call took, seconds.
     longest: f64,
 }
-
-/// Of calls that wait for storage anyway only those this near to the longest end a cycle: within a burst
-/// some wait for read-ahead, a hundredth as long as for the limit.
-const SLOW_OF_LONGEST: f64 = 0.25;
 
 impl Cycles {
     pub(super) fn begun(now_s: f64) -> Self {

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use super::cycles::Cycles;
 use super::sample::{Sample, Shape};
+use crate::aligned::Aligned;
 use crate::clock::Stopwatch;
 use crate::error::{Error, Result};
 use crate::run_id::RunId;
@@ -195,10 +196,9 @@ impl Workplace {
 
     /// Bytes that nothing compresses, at an address that direct access takes.
     pub(super) fn buffer(&mut self, length: usize) -> Buffer {
-        let mut memory = vec![0; length + PAGE];
-        self.chance.fill_bytes(&mut memory);
-        let start = memory.as_ptr().align_offset(PAGE);
-        Buffer { memory, start, length }
+        let mut memory = Aligned::new(length);
+        self.chance.fill_bytes(memory.bytes_mut());
+        Buffer(memory)
     }
 
     /// Counts what is written.
@@ -432,19 +432,18 @@ impl RunQueue {
 
 /// Bytes that nothing compresses.
 #[derive(Debug)]
-pub(super) struct Buffer {
-    memory: Vec<u8>,
-    start: usize,
-    length: usize,
-}
+pub(super) struct Buffer(Aligned);
 
 impl Buffer {
     pub(super) fn get(&self, length: usize) -> &[u8] {
-        &self.memory[self.start..self.start + length.min(self.length)]
+        let bytes = self.0.bytes();
+        &bytes[..length.min(bytes.len())]
     }
 
     pub(super) fn get_mut(&mut self, length: usize) -> &mut [u8] {
-        &mut self.memory[self.start..self.start + length.min(self.length)]
+        let bytes = self.0.bytes_mut();
+        let length = length.min(bytes.len());
+        &mut bytes[..length]
     }
 }
 

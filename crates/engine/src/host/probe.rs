@@ -12,6 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::fs::{AtFlags, FallocateFlags, OFlags, StatxFlags};
 
+use crate::aligned::Aligned;
 use crate::cachestat::{drop_cache, resident};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -100,17 +101,14 @@ fn flush_s(file: &File, clock: &Clock) -> std::io::Result<f64> {
 
 /// Pages spread over the file, out of order, past the page cache; `None` where that fails.
 fn direct_read_s(file: &File, length_bytes: u64, clock: &Clock) -> Option<f64> {
-    // Direct I/O needs memory aligned as the file says, and a page satisfies all.
-    let mut memory = vec![0_u8; 2 * BLOCK_BYTES as usize];
-    let shift = memory.as_ptr().align_offset(BLOCK_BYTES as usize);
-    let page = memory.get_mut(shift..shift + BLOCK_BYTES as usize)?;
+    let mut page = Aligned::new(BLOCK_BYTES as usize);
     let blocks = length_bytes / BLOCK_BYTES;
     let mut chance = Xoshiro256PlusPlus::seed_from_u64(2);
     let mut times_s = Vec::new();
     for _ in 0..REQUESTS {
         let at = chance.next_u64() % blocks * BLOCK_BYTES;
         let start_s = clock.now_s();
-        file.read_exact_at(page, at).ok()?;
+        file.read_exact_at(page.bytes_mut(), at).ok()?;
         times_s.push(clock.now_s() - start_s);
     }
     Some(median(times_s))

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use super::describe;
 use super::signature::{self, Found};
 use super::uses::{self, Uses};
-use super::{kind_name, open_through};
+use super::{kind_name, never_written, open_through};
 use crate::error::{Error, Result};
 use crate::sysfs::Number;
 
@@ -191,15 +191,8 @@ impl Device {
             let remedy = "measure when nothing else uses the device";
             warnings.push(Warning::new(Code::Neighbours, text, remedy));
         }
-        if let Some(zeros) = self.zero_fraction().filter(|zeros| *zeros > 0.05) {
-            let text = format!(
-                "{:.0} % of the blocks hold nothing but zeros: a device that never wrote them may \
-                 answer without looking at its medium",
-                zeros * 100.0
-            );
-            let remedy = "measure reads on a device that is full of data";
-            warnings.push(Warning::new(Code::NeverWritten, text, remedy));
-        }
+        let remedy = "measure reads on a device that is full of data";
+        warnings.extend(never_written(self.zero_fraction(), ("the blocks", "a device"), remedy));
         if !self.writable {
             let text = "opened for reading only: nothing is said about writes";
             let remedy = format!(

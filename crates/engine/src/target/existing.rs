@@ -13,7 +13,8 @@ use ioscape_model::{Target, TargetKind};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::{Directory, describe, open_unchecked, zero_fraction};
+use super::{Directory, describe, never_written, open_unchecked, zero_fraction};
+use crate::aligned::Aligned;
 use crate::cachestat::resident;
 use crate::error::{Error, Result};
 use crate::extents;
@@ -26,8 +27,6 @@ const NAMES_MAX: usize = 200_000;
 const TRIES: usize = 100;
 /// Read to see whether direct access is direct.
 const PROBE_BYTES: usize = 64 << 10;
-/// A share of blocks that hold only zeros from which it is worth a word.
-const ZEROS_MANY: f64 = 0.05;
 
 /// A regular file, held open for reading.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ pub struct Existing {
     /// Where it was found.
     directory: Directory,
     length_bytes: u64,
-    /// Whether there were more names than were looked at.
+    /// Whether the search ended before it had seen all names.
     is_cut: bool,
 }
 
@@ -191,9 +190,8 @@ fn probe(file: &File, length: u64) -> std::result::Result<(), String> {
     let range = at..at + PROBE_BYTES as u64;
     let held = || resident(file, range.clone()).map_or(0, |cached| cached.resident_bytes);
     let before = held();
-    let mut room = vec![0; 2 * PROBE_BYTES];
-    let aligned = room.as_ptr().align_offset(PROBE_BYTES);
-    rustix::io::pread(&direct, &mut room[aligned..aligned + PROBE_BYTES], at).map_err(none)?;
+    let mut memory = Aligned::new(PROBE_BYTES);
+    rustix::io::pread(&direct, memory.bytes_mut(), at).map_err(none)?;
     if held() > before {
         return Err("is read through the page cache here, whatever is asked for".to_owned());
     }
@@ -254,15 +252,8 @@ impl Existing {
         // Past the page cache, which holds what others need.
         let direct = self.open_again(OFlags::DIRECT).ok();
         let zeros = direct.and_then(|file| zero_fraction(&file, self.length_bytes));
-        if let Some(zeros) = zeros.filter(|zeros| *zeros > ZEROS_MANY) {
-            let text = format!(
-                "{:.0} % of the file's blocks hold nothing but zeros: storage may answer without \
-                 looking at its medium",
-                zeros * 100.0
-            );
-            let remedy = "name another file, with data in it";
-            warnings.push(Warning::new(Code::NeverWritten, text, remedy));
-        }
+        let remedy = "name another file, with data in it";
+        warnings.extend(never_written(zeros, ("the file's blocks", "storage"), remedy));
         warnings
     }
 
