@@ -113,12 +113,12 @@ pub fn predict(system: &System, app: &App) -> Result<Answer, NoAnswer> {
 }
 
 /// The busiest resource sets the least time: the device, with what must be written back before the
-/// end or with all that is read from it; processors, with the work of all streams. What is lacking is a
-/// part of its own.
+/// end or with all that is read from it; processors, with the work of all streams and their calls that
+/// wait for no device. What is lacking is a part of its own.
 fn bound(system: &System, demand: &Demand, terms: &[Term]) -> Option<Term> {
     let path_s: f64 = terms.iter().map(|term| term.seconds).sum();
     let device = price::device_bound(system, demand, terms);
-    let processors_s = price::processor_s(system, demand) / f64::from(system.cpus.max(1));
+    let processors_s = price::processor_s(system, demand, terms) / system.cpus;
     let lacking = |category: &str, least_s: f64, count: f64, model_sd: f64| Term {
         category: category.to_owned(),
         count,

@@ -77,24 +77,24 @@ pub(crate) struct RunArgs {
     /// but at most half of the free space and half of `--max-written`]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) span: Option<u64>,
-    /// Vary a parameter only from MIN to MAX, as in `size_mean=4KiB..64KiB`; keys: `unique_bytes`,
-    /// `size_mean`, `process_num`, depth (repeatable)
+    /// Vary a parameter only from MIN to MAX, as in `size_mean=4KiB..64KiB`; may be repeated; keys:
+    /// `unique_bytes`, `size_mean`, `process_num`, depth
     #[arg(long, value_name = "KEY=MIN..MAX", value_parser = parse_range)]
     pub(crate) range: Vec<(RangeKey, Range)>,
     /// Exit with 1 if a warning is this severe or worse
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub(crate) fail_on: Option<SeverityArg>,
-    /// Stop early, once the 90 % intervals of half of the predictions (for workloads that were not
-    /// measured) are no wider than ± this fraction of the throughput
+    /// Stop early, once half of the predictions (for workloads that were not measured) have a 90 %
+    /// interval of at most ± this fraction
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
     pub(crate) precision: Option<f64>,
     /// Print the plan, its time and the bytes it would write; measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Measure this workload too: key=value pairs, @FILE.toml, or a name such as oltp (repeatable)
+    /// Measure this workload too: key=value pairs, @FILE.toml, or a name such as oltp; may be repeated
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    /// Limit of the data that a workload through the page cache touches (for direct I/O: --span)
+    /// The most data that a workload touches through the page cache (for direct I/O: --span)
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) unique_max: Option<u64>,
     /// Write at most this much to the device, filesystem overhead included; once it is reached, workloads that write are left out and reads go on [default: 16 GiB]
@@ -206,10 +206,10 @@ pub(crate) enum MethodArg {
     /// Find the amounts of data at which caches end, vary each parameter in each range between them,
     /// then measure combinations of parameters
     Blend,
-    /// Chen and Patterson's plan: 20 points over the data touched, up to 10 over every other parameter
+    /// Chen and Patterson's plan: 20 amounts of data touched, up to 10 values of every other parameter
     Paper,
-    /// Chen and Patterson's first attempt: vary one parameter at a time around one workload
-    /// whose parameters each have the value that reaches 75 % of the best throughput
+    /// Chen and Patterson's first attempt: vary one parameter at a time; the others stay at values
+    /// that give 75 % of the best throughput
     Global75,
     /// A grid of 162 workloads (Chen and Patterson 1994, Fig. 14)
     Orthogonal,
@@ -358,8 +358,8 @@ pub(crate) struct ValidateArgs {
     /// Random seed, saved in the record [default: drawn]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// For contrast, a record of `ioscape suite`: take each benchmark's throughput as the prediction
-    /// for all workloads, and show how far off it is
+    /// For contrast, a record of `ioscape suite`: shows how far off each benchmark's throughput is
+    /// as the prediction for every workload
     #[arg(long, value_name = "RECORD")]
     pub(crate) suite: Option<PathBuf>,
     /// Draw workloads that go through the page cache, or workloads that go past it [default:
@@ -463,7 +463,7 @@ pub(crate) struct CleanArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// Of this command [default: of ioscape itself]
+    /// The command whose page to print [default: ioscape itself]
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Option<String>,
     /// Write all pages here, ioscape.1, ioscape-run.1 and so on

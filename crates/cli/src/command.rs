@@ -17,7 +17,7 @@ use crate::vector::VectorArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 the answer does not meet what was asked for (--tolerance, --precision, \
---require-resolution, --fail-on), no rate is low enough for --p99-below, `history check` found \
+--require-resolution, --fail-on), no request rate that was tried keeps p99 within --p99-below, `history check` found \
 something worse, or `doctor` something serious; 2 wrong usage or a refused target; 3 the measurement failed, or the answer could not be \
 written; 130 after Ctrl-C and 143 after SIGTERM, with everything saved and cleaned up. \
 `trace record -- COMMAND` ends with the exit code of the command.
@@ -72,8 +72,8 @@ pub(crate) enum Command {
     // Streams run where the kernel puts them: --pin is refused.
     #[command(mut_arg("pin", |arg| arg.hide(true)))]
     Replay(ReplayArgs),
-    /// Measure how long each kind of operation takes: syncs, calls on file names, cache misses,
-    /// copies, starting processes
+    /// Measure how long each kind of operation takes: syncs, opening, creating and deleting files,
+    /// cache misses, copies, starting processes
     // There are no processes to spread: --pin is refused.
     #[command(mut_arg("pin", |arg| arg.hide(true)))]
     Vector(VectorArgs),

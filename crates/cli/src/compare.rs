@@ -327,7 +327,7 @@ fn beyond(
 
 fn sums(system: &SystemComparison) -> impl Iterator<Item = (&'static str, OverallRatio)> {
     let mean = system.geometric_mean.map(|sum| ("the geometric mean", sum));
-    let measured = system.measured.map(|sum| ("what both measured", sum));
+    let measured = system.measured.map(|sum| ("the median of what both measured", sum));
     mean.into_iter().chain(measured)
 }
 

@@ -62,9 +62,9 @@ pub(crate) struct ReplayArgs {
     /// Data in the page cache at the start
     #[arg(long, value_enum, value_name = "STATE", default_value_t = StartArg::AsRecorded)]
     start: StartArg,
-    /// For a model. users multiplies the streams (each as busy as before, on the same data); data
-    /// multiplies the number of files and the reuse distance (the other data touched before a page is used
-    /// again); rate multiplies the calls per second; read sets the share of requests that read, 0 to 1
+    /// For a model. users: times as many threads, each as busy as before, on the same data. data: times
+    /// as many files, and times as much other data between two uses of a page. rate: times as many
+    /// calls per second. read: the share of requests that read, 0 to 1
     #[arg(long, value_name = "users=N,data=N,rate=N,read=N", value_parser = parse_scale)]
     scale: Option<Scale>,
     /// For a model: repeat it from its start for this long [default: run it once]
@@ -140,7 +140,7 @@ fn parse_scale(text: &str) -> Result<Scale, String> {
 /// When a call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Arrivals {
-    /// After the previous call of its stream has ended, plus the same pause as in the recording
+    /// After the previous call of the same thread has ended, plus the recorded pause
     Closed,
     /// At its recorded time, even if earlier calls have not ended, except those that it depends on
     Open,

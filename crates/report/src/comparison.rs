@@ -82,19 +82,16 @@ pub(crate) fn sentence(
     let on = |names: &[&str]| few_or(names, &format!(" of {}", judged.len()));
     let (faster, slower) = (named(Verdict::Faster), named(Verdict::Slower));
     // Where no single workload shows it, one of the sums does.
-    let place = |names: &[&str], verdict: Verdict| match names.is_empty() {
-        false => format!("on {}", on(names)),
-        true if system.geometric_mean.is_some_and(|sum| sum.verdict == verdict) => {
-            "in the geometric mean".to_owned()
+    let place = |names: &[&str], verdict: Verdict| {
+        let is_over_all = system.geometric_mean.is_some_and(|sum| sum.verdict == verdict);
+        match (names.is_empty(), is_over_all) {
+            (false, true) if judged.len() > 1 => format!("over all and on {}", on(names)),
+            (false, _) => format!("on {}", on(names)),
+            (true, true) => "over all".to_owned(),
+            (true, false) => "in the median of what both measured".to_owned(),
         }
-        true => "in the median of what both measured".to_owned(),
     };
-    let others = |names: &[&str]| match judged.len() - names.len() {
-        _ if names.is_empty() => "",
-        0 => "",
-        1 => "; on the other one no difference is shown",
-        _ => "; on the others no difference is shown",
-    };
+    let others = |names: &[&str]| of_others(names.len(), judged.len());
     let found = match system.verdict {
         Overall::Faster => format!(
             "{letter} is faster {}, by more than chance{}.",
@@ -139,10 +136,23 @@ pub(crate) fn sentence(
     }
 }
 
-/// Up to three names; `5 of 12 workloads` where there are more.
+/// What is said of the workloads that are not among those named.
+fn of_others(named: usize, judged: usize) -> &'static str {
+    match judged - named {
+        _ if named == 0 => "",
+        0 => "",
+        1 => "; on the other one no difference is proven",
+        _ => "; on the others no difference is proven",
+    }
+}
+
+/// So many names are listed.
+const FEW: usize = 5;
+
+/// The names where they are few; `8 of 12 workloads` where there are more.
 fn few_or(names: &[&str], of_all: &str) -> String {
     match names.len() {
-        few if few <= 3 => names.join(", "),
+        few if few <= FEW => names.join(", "),
         many => format!("{many}{of_all} workloads"),
     }
 }
@@ -183,7 +193,7 @@ fn ratios(system: &SystemComparison, judged: &[&Comparison], letter: &str) -> St
     let measured = system.measured.map_or_else(String::new, |sum| {
         let ratio = figures::ratio(&span(&sum.ratio));
         format!(
-            " Measured, the median of {} workloads in both records: {ratio}{}.",
+            " Over the {} workloads that both records measured, the median is {ratio}{}.",
             sum.workloads,
             may_be_chance(sum.verdict)
         )
@@ -242,8 +252,8 @@ pub(crate) fn elements_note(system: &SystemComparison) -> String {
         names => format!(" Too doubtful in one of the records: {names}."),
     };
     format!(
-        "Time of one operation, and the speed over that of A with the interval at the level of its \
-         test, corrected together (Holm).{alike}{doubtful}"
+        "Time of one operation, and the speed over that of A with the interval that the corrected \
+         test (Holm) uses.{alike}{doubtful}"
     )
 }
 
@@ -390,42 +400,45 @@ pub(crate) fn workloads_basis(page: &ComparisonPage<'_>) -> &'static str {
     if is_live(page) {
         "measured in alternation"
     } else {
-        "predicted; in brackets what chance leaves possible"
+        "predicted; unproven: would show from that ratio on"
     }
 }
 
 /// What the intervals of [`workloads`] are.
 pub(crate) fn workloads_note(page: &ComparisonPage<'_>) -> String {
-    let pairs = page.document.comparisons.iter().filter_map(|comparison| comparison.pairs);
+    let comparisons = &page.document.comparisons;
+    let unproven = comparisons.iter().any(|of| of.verdict == Verdict::NoDifferenceShown);
+    let unproven = if unproven { RESOLUTION_NOTE } else { "" };
+    let pairs = comparisons.iter().filter_map(|comparison| comparison.pairs);
     let (Some(fewest), Some(most)) = (pairs.clone().min(), pairs.max()) else {
-        return format!("{WORKLOADS_NOTE} {RESOLUTION_NOTE} {SUMS_NOTE}");
+        return format!("{WORKLOADS_NOTE}{unproven} {SUMS_NOTE}");
     };
     let pairs = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
     format!(
         "Measured in alternation: throughput in {pairs} pairs of visits, one to A and one to B \
-         right after the other, and its ratio with the interval at the level of its test. The \
+         right after the other, and the ratio with the interval that the corrected test uses. The \
          tests are corrected together (Holm): the chance of any false difference among them is \
-         5 % at most. {RESOLUTION_NOTE} The last row: the geometric mean of all ratios, from the \
+         5 % at most.{unproven} The last row: the geometric mean of all ratios, from the \
          rounds that hold all workloads."
     )
 }
 
 const RESOLUTION_NOTE: &str =
-    "In brackets after none: the smallest difference that would have been shown.";
+    " In brackets after unproven: the smallest difference that would have been shown.";
 
-const WORKLOADS_NOTE: &str = "Predicted throughput, and its ratio with the interval at \
-    the level of its test. The ratio rests on what both records measured as well, so that it can \
-    differ from the quotient of the two columns. The tests of one record against A are corrected together (Holm): the \
+const WORKLOADS_NOTE: &str = "Predicted throughput, and the ratio with the interval \
+    that the corrected test uses. The ratio also uses what both records measured, so it can differ \
+    from the quotient of the two columns. The tests of one record against A are corrected together (Holm): the \
     chance of any false difference among them is 5 % at most.";
 const SUMS_NOTE: &str = "The last rows: the geometric mean of all ratios in range, and the median \
     over workloads that both records measured.";
 
 /// What the figures of [`regions`] are.
-pub(crate) const REGIONS_NOTE: &str =
-    "Throughput at each region's own focal point; intervals 95 %, each by itself.";
+pub(crate) const REGIONS_NOTE: &str = "Throughput in the middle of each region (its focal point); 95 % intervals, not corrected for \
+    their number.";
 /// What the figures of [`caches`] are.
 pub(crate) const CACHES_NOTE: &str =
-    "Capacity of the cache behind each border; intervals 95 %, each by itself.";
+    "Size of the cache that ends at each border; 95 % intervals, not corrected for their number.";
 
 /// Throughput for the price; empty without prices.
 pub(crate) fn prices(page: &ComparisonPage<'_>) -> Table {
@@ -477,6 +490,31 @@ pub(crate) fn worth(system: &SystemComparison, letter: &str) -> Option<String> {
     Some(parts.join(" "))
 }
 
+/// What a system and the baseline do not have in common, where it is more than one thing: then the
+/// ratios cannot tell which of it matters.
+pub(crate) fn confounded(page: &ComparisonPage<'_>, place: usize) -> Option<String> {
+    /// Kernels take a little of the same memory, not all as much.
+    const MEMORY: f64 = 0.05;
+    let (a, b) = (&page.systems[0].record.header, &page.systems[place].record.header);
+    let (memory, other) = (a.host.memory_bytes as f64, b.host.memory_bytes as f64);
+    let differs = [
+        ("filesystem", a.target.filesystem != b.target.filesystem),
+        ("memory limit", facts::memory_limit(&a.host) != facts::memory_limit(&b.host)),
+        ("memory", (memory - other).abs() > MEMORY * memory),
+        ("processor", a.host.cpu_model != b.host.cpu_model),
+        ("kernel", a.host.kernel != b.host.kernel),
+    ];
+    let names: Vec<&str> = differs.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+    let (last, others) = names.split_last()?;
+    (!others.is_empty()).then(|| {
+        format!(
+            "{} and A differ in {} and {last}: the ratios do not tell which of these matters.",
+            letter(place),
+            others.join(", ")
+        )
+    })
+}
+
 /// What is slower than was tolerated; none where nothing is.
 pub(crate) fn intolerable(system: &SystemComparison, letter: &str) -> Option<String> {
     let list = system.beyond_tolerance.join(", ");
@@ -509,7 +547,7 @@ fn difference(verdict: Verdict, seen_from: f64) -> String {
     match verdict {
         Verdict::Faster => "faster".to_owned(),
         Verdict::Slower => "slower".to_owned(),
-        Verdict::NoDifferenceShown => format!("none (needs {})", resolution(seen_from)),
+        Verdict::NoDifferenceShown => format!("unproven ({})", resolution(seen_from)),
         Verdict::Inconclusive => format!("too coarse ({})", resolution(seen_from)),
         Verdict::OutOfRange => "out of range".to_owned(),
     }

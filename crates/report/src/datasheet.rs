@@ -87,7 +87,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let direct = map.datasheet.iter().find(|line| line.workload.access == Access::Direct);
     let span = direct.map(|line| {
         let span = figures::size(line.workload.unique_bytes as f64);
-        format!("Direct I/O on {span} (cached: memory). QD: in flight. ±: 95 % interval.")
+        format!("Direct I/O on {span} (cached: memory). QD: in flight, or 1. ± of rates, 95 %.")
     });
     let visits = || map.datasheet.iter().map(|line| line.visits);
     let is_once = visits().any(|visits| visits < 2);
@@ -100,11 +100,11 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let depth = best_depth(record).map(|estimate| {
         let work = &estimate.workload;
         format!(
-            "More than {} in flight bring little: {} of {} requests, {} reads.",
-            work.depth,
-            show_rate(estimate.throughput_bytes_per_s.mean),
+            "With {} requests, {} reads, more than {} in flight gain little: {}.",
             figures::size(work.size_mean as f64),
-            figures::percent(work.read_frac)
+            figures::percent(work.read_frac),
+            work.depth,
+            show_rate(estimate.throughput_bytes_per_s.mean)
         )
     });
     span.into_iter().chain([rest_on.to_owned()]).chain(depth).collect()

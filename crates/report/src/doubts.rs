@@ -66,7 +66,11 @@ fn gathered(record: &Record, samples: &Samples<'_>) -> Vec<Warning> {
         let is_said_graver = groups.keys().any(|(other, of)| of == code && other > severity);
         let text = match group.as_slice() {
             many if is_said_graver => {
-                format!("slighter on {} more of {total} {kind}: {}", many.len(), many[0].text)
+                format!(
+                    "but only slightly, {} more of {total} {kind}: {}",
+                    many.len(),
+                    many[0].text
+                )
             }
             [only] => only.text.clone(),
             many => format!("{} of {total} {kind}, for example: {}", many.len(), many[0].text),

@@ -22,7 +22,7 @@ pub(crate) const WORDS: &[Word] = &[
     ),
     word(
         "p50, p99, p99.9",
-        "Response times: half, 99 % or 99.9 % of the requests finished at least this soon.",
+        "Response times: half, 99 % or 99.9 % of the requests took at most this long.",
     ),
     word(
         "working set, data touched (`unique_bytes`)",
@@ -45,7 +45,7 @@ pub(crate) const WORDS: &[Word] = &[
     word("commit, fdatasync", "Wait until what was written is on stable storage."),
     word(
         "absorbed, durable",
-        "Absorbed: throughput of writes as the program sees it. Durable: the same with the time \
+        "Absorbed: throughput of writes as the program sees it. Durable: the same bytes, over the time \
          until all is on stable storage.",
     ),
     word("write-back", "Writes are kept in memory and go to the disk later, in the background."),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ioscape_model::units::{MIB, show_bytes, show_iops, show_seconds, three_digits};
-use ioscape_model::{Border, Curve, Estimate, Interval, Record, Region, Workload, word};
+use ioscape_model::{Border, Curve, Estimate, FoundBy, Interval, Record, Region, Workload};
 
 use crate::answers::Answers;
 use crate::chart::{
@@ -204,16 +204,25 @@ fn caption(record: &Record, samples: &Samples<'_>, curves: &[UniqueCurve<'_>]) -
     format!("{held} {borders} Band along a curve: {bars}. Both axes are logarithmic.")
 }
 
+/// What told where a border lies.
+pub(crate) fn found_from(border: &Border) -> &'static str {
+    match border.found_by {
+        FoundBy::Counters => "from counts of hits and misses",
+        FoundBy::Timing => "from response times",
+        FoundBy::Slope => "from the slope of the curve",
+    }
+}
+
 /// `read border: throughput begins to fall at 227 MiB, the cache holds 244 MiB (238–251)`,
 /// and how that is known.
 pub(crate) fn border_words(border: &Border) -> String {
     format!(
-        "{}: throughput begins to fall at {}, the cache holds {} (found by {}; far beyond, a \
+        "{}: throughput begins to fall at {}, the cache holds {} ({}; far beyond, a \
          request takes {} times as long)",
         border_name(border),
         show_bytes(border.unique_bytes.onset),
         figures::bytes(&capacity(border)),
-        word(border.found_by),
+        found_from(border),
         three_digits(border.step),
     )
 }

@@ -37,8 +37,8 @@ impl<'a> Samples<'a> {
         let assumed = format!("{:.0} %", SPREAD_ASSUMED * 100.0);
         match self.repeated() {
             0 => format!(
-                "95 % intervals that assume {assumed} between visits: each workload but the \
-                 canary was visited once"
+                "95 % intervals; visits are assumed to differ by {assumed}, because only the \
+                 canary was visited more than once"
             ),
             few if few < REPEATED_MIN => format!(
                 "95 % intervals from the spread between visits of {} and an assumed {assumed}",
@@ -86,7 +86,7 @@ mod tests {
             serde_json::from_value::<Estimate>(known).unwrap()
         };
         for (repeated, said) in [
-            (0, "each workload but the canary was visited once"),
+            (0, "only the canary was visited more than once"),
             (1, "of 1 repeated workload and an assumed 4 %"),
             (9, "of 9 repeated workloads and an assumed 4 %"),
             (10, "from the spread between visits"),

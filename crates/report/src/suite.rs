@@ -136,7 +136,7 @@ fn io(lines: &SuiteLines, name: &str, target: u32) -> Option<String> {
     let share = show_percent(mean(&|s| s.data_fraction()));
     if first.at_most_s.is_some() {
         return Some(format!(
-            "at most {share} of the time in I/O: commands of their own did the rest in user code"
+            "at most {share} of the time in I/O: the rest is user code of the commands that were started"
         ));
     }
     let part = |of: &dyn Fn(&IoShare) -> f64| show_percent(mean(&|s| of(s) / s.busy_s.max(1e-12)));
@@ -144,8 +144,8 @@ fn io(lines: &SuiteLines, name: &str, target: u32) -> Option<String> {
         format!("; {} touched, {} moved", show_bytes(bytes as f64), moved(first))
     });
     Some(format!(
-        "{share} of the time in reads and writes: {} reading, {} writing, {} waiting for storage; \
-         {} with names{touched}",
+        "{share} of the time in I/O: {} reading, {} writing, {} waiting for storage; {} in open, \
+         stat, unlink and the like{touched}",
         part(&|s| s.read_s),
         part(&|s| s.write_s),
         part(&|s| s.sync_s),

@@ -30,7 +30,7 @@ pub use validation::validation_text;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{Conclusion, Header, Record, Severity, word};
+use ioscape_model::{Conclusion, Header, Record, Severity};
 
 use crate::answers::Answers;
 use crate::chart::Ink;
@@ -206,10 +206,10 @@ fn picture(page: &mut Page, record: &Record, samples: &Samples<'_>) {
     for border in &record.borders {
         let name = landscape::border_name(border);
         let text = format!(
-            "{name}: begins to fall at {}, cache of {}, found by {}",
+            "{name}: begins to fall at {}, cache of {}, {}",
             figures::size(border.unique_bytes.onset),
             figures::bytes(&landscape::capacity(border)),
-            word(border.found_by),
+            landscape::found_from(border),
         );
         page.wrapped("  ", &text, Style::Plain);
     }

@@ -150,8 +150,8 @@ pub(crate) fn sentences(page: &ValidationPage<'_>) -> Vec<String> {
     if let Some(blend) = blend {
         all.push(format!(
             "Half of the predictions are within {} of what was measured, three quarters within {}, \
-             nine in ten within {}. Measured twice, the same workloads are {} apart (median); a \
-             perfect prediction would be off by half of that.",
+             nine in ten within {}. Measured twice, the same workloads are {} apart (median): \
+             even a perfect prediction would be off by half of that, from their mean.",
             percent(blend.median),
             percent(blend.p75),
             percent(blend.p90),
@@ -162,8 +162,8 @@ pub(crate) fn sentences(page: &ValidationPage<'_>) -> Vec<String> {
     }
     if let (Some(blend), Some(product)) = (blend, product) {
         all.push(format!(
-            "The product of single-parameter curves, the paper's own model, is off by {} (median) \
-             from the same points, against {} for the blend.",
+            "Fitted to the same points, the paper's own model (the product of single-parameter \
+             curves) is off by {} (median), the blend by {}.",
             percent(product.median),
             percent(blend.median)
         ));
@@ -172,7 +172,8 @@ pub(crate) fn sentences(page: &ValidationPage<'_>) -> Vec<String> {
         all.push(bands(page.record, blend));
         all.push(format!(
             "Sizes were drawn log-evenly. Had they been drawn evenly, as in the paper, large ones \
-             would weigh more: the blend's median would be {}, as far as {} can tell.",
+             would weigh more: the blend's median would be {}; that rests on few of them, and is as sure as if it \
+             came from {}.",
             percent(blend.median_even_sizes),
             figures::count(effective_count(validation), "workload"),
         ));
@@ -201,7 +202,7 @@ fn coverage(blend: &Errors) -> Option<String> {
 
 /// The paper's Fig. 13 in a sentence: which parameter the error goes with.
 pub(crate) fn follows(validation: &Validation, model: &str) -> String {
-    let none = || "The error goes with no parameter that could be seen.".to_owned();
+    let none = || "The error depends on no parameter that could be seen.".to_owned();
     let Some(of_model) = validation.rank_correlation.get(model) else { return none() };
     let strongest = of_model.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
     let Some((parameter, correlation)) = strongest else { return none() };
@@ -210,11 +211,10 @@ pub(crate) fn follows(validation: &Validation, model: &str) -> String {
     let figure = format!("{parameter} (rank correlation {correlation:+.2})").replace('-', "−");
     if correlation.abs() * ((answered as f64) - 1.0).max(0.0).sqrt() < SEEN_SIGMAS {
         return format!(
-            "The error goes most with {figure}, which chance alone can bring about: it follows no \
-             parameter that could be seen."
+            "The error depends most on {figure}, but chance alone can bring that about."
         );
     }
-    format!("The error goes most with {figure}: it is greatest where {parameter} is {more}.")
+    format!("The error depends most on {figure}: it is greatest where {parameter} is {more}.")
 }
 
 fn bands(record: &Record, blend: &Errors) -> String {

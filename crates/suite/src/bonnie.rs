@@ -86,7 +86,7 @@ impl Benchmark for Bonnie {
                 Warning::new(
                     Code::CacheState,
                     "the file is smaller than memory: reads come from the page cache",
-                    "twice the memory by --size, or --memory-limit, makes it reach storage",
+                    "to reach storage, make the file twice as large as memory (--size), or use --memory-limit",
                 )
                 .with_severity(Severity::Note),
             );

@@ -95,7 +95,7 @@ impl Benchmark for Sdet {
             at_a_time = (f64::from(at_a_time) * GROWTH).ceil().max(f64::from(at_a_time + 1)) as u32;
         }
         figures.insert(0, rate("peak", best, "scripts/h"));
-        figures.insert(1, count("peak at", f64::from(best_at), "at a time"));
+        figures.insert(1, count("peak at", f64::from(best_at), "scripts at a time"));
         Ok(figures)
     }
 }

@@ -92,7 +92,7 @@ pub(super) fn terms(system: &System, demand: &Demand, warnings: &mut Vec<String>
     let mut terms = vec![
         Term {
             is_processors: true,
-            ..own("work", work.gaps as f64, work.processor_s * speed, work_sd.hypot(speed_sd))
+            ..own(WORK, work.gaps as f64, work.processor_s * speed, work_sd.hypot(speed_sd))
         },
         own("other_waits", work.streams as f64, work.other_s, RECORDED_SD),
         own("idle", work.streams as f64, work.idle_s, WORK_SD),
@@ -113,6 +113,8 @@ fn own(category: &str, count: f64, seconds: f64, model_sd: f64) -> Term {
     Term { category, count, seconds, measured_sd, model_sd, shared, is_processors }
 }
 
+/// What a program does between its calls.
+const WORK: &str = "work";
 /// Touches of mapped pages, as the trace counts them.
 const FAULT: &str = "fault";
 /// Operations on other devices: they stay there.
@@ -411,9 +413,12 @@ fn written_back(rungs: &[DirtyRung], dirty_bytes: f64) -> f64 {
     }
 }
 
-/// Processor time of the work of all streams on the system, seconds.
-pub(super) fn processor_s(system: &System, demand: &Demand) -> f64 {
-    demand.work.processor_total_s * processor_speed(system, demand, &mut Vec::new()).0
+/// Processor time of the work of all streams on the system, and of their calls along the critical path,
+/// seconds.
+pub(super) fn processor_s(system: &System, demand: &Demand, terms: &[Term]) -> f64 {
+    let of_calls = |term: &&Term| term.is_processors && term.category != WORK;
+    let calls_s: f64 = terms.iter().filter(of_calls).map(|term| term.seconds).sum();
+    calls_s + demand.work.processor_total_s * processor_speed(system, demand, &mut Vec::new()).0
 }
 
 /// How long the processor takes compared with the one of the recording, and how unsure that is. By

@@ -46,8 +46,8 @@ pub struct System {
     pub memory_bytes: f64,
     /// Dirty data above which the kernel writes back, and above which writers wait, bytes.
     pub dirty_bytes: (f64, f64),
-    /// Processors.
-    pub cpus: u32,
+    /// Processors that run at once: fewer than there are, also a part of one, under a quota.
+    pub cpus: f64,
     /// The processor, as it names itself.
     pub cpu_model: String,
     /// How many times as fast the device is as it was found.
@@ -94,7 +94,7 @@ impl System {
             elements: elements.into_iter().map(|element| (element.name, element)).collect(),
             memory_bytes,
             dirty_bytes: (memory_bytes * DIRTY_SHARE / 2.0, memory_bytes * DIRTY_SHARE),
-            cpus: 1,
+            cpus: 1.0,
             cpu_model: String::new(),
             device_factor: 1.0,
             read_ahead_bytes: READ_AHEAD_BYTES,
@@ -124,7 +124,7 @@ impl System {
         let limit_bytes = least(host.dirty_limit_bytes, DIRTY_SHARE);
         Ok(Self {
             dirty_bytes: (background_bytes, limit_bytes),
-            cpus: host.cpus,
+            cpus: f64::from(host.cpus.max(1)).min(host.cpu_limit.unwrap_or(f64::INFINITY)),
             cpu_model: host.cpu_model.clone(),
             read_ahead_bytes: record
                 .header

@@ -193,8 +193,10 @@ fn the_busiest_resource_sets_the_least_time() {
     // Four streams' work takes at least half of it on two processors.
     let work = Work { processor_s: 1.0, processor_total_s: 4.0, ..Work::default() };
     let busy = Demand { work, ..Demand::default() };
-    near(value(&System { cpus: 2, ..system() }, &busy), 2.0);
-    near(value(&System { cpus: 8, ..system() }, &busy), 1.0);
+    near(value(&System { cpus: 2.0, ..system() }, &busy), 2.0);
+    near(value(&System { cpus: 8.0, ..system() }, &busy), 1.0);
+    // A quota of half a processor.
+    near(value(&System { cpus: 0.5, ..system() }, &busy), 8.0);
 }
 
 /// A thousand names, each a tenth of a read: threads looked at them side by side, but a device of 200 requests

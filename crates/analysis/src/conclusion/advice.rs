@@ -75,7 +75,9 @@ fn more_memory(seen: &Seen<'_>) -> Option<Advice> {
         }
         (None, Some(ends)) if ends.far.estimate.hit_fraction.is_some_and(|hit| hit >= HIT) => {
             let most = show_size(ends.far.value);
-            format!("; only for more data than memory holds, which {most} were not")
+            format!(
+                "; it helps only with more data than memory holds: {most}, the most measured, fitted"
+            )
         }
         (None, _) => String::new(),
     };
@@ -121,8 +123,7 @@ fn faster_device(seen: &Seen<'_>) -> Option<Advice> {
         format!("reads beyond {}", show_size(border.unique_bytes.capacity))
     });
     let text = format!(
-        "helps {where_it_helps} and all commits; one to buy must beat {} IOPS at depth 1 (p99 {}), \
-         {} at 32",
+        "helps {where_it_helps} and all commits; it must beat {} IOPS at depth 1 (p99 {}), {} at 32",
         show_iops(one.ops_per_s.value),
         show_seconds(one.response_time_s.p99.value),
         show_iops(queue.ops_per_s.value)
@@ -134,7 +135,7 @@ fn more_in_flight(seen: &Seen<'_>) -> Option<Advice> {
     let (one, queue) = (seen.line("read_4k_1")?, seen.line("read_4k_32")?);
     let gain = ratio(queue.ops_per_s.value, one.ops_per_s.value)?;
     let waits = format!(
-        "p99 {} in place of {}",
+        "p99 {} instead of {}",
         show_seconds(queue.response_time_s.p99.value),
         show_seconds(one.response_time_s.p99.value)
     );
@@ -171,15 +172,15 @@ fn larger_requests(seen: &Seen<'_>) -> Option<Advice> {
         return None;
     }
     let place = if region.focal.access == Access::Direct {
-        "past the cache"
+        "past the page cache"
     } else {
-        "at the end of the map"
+        "with the most data measured"
     };
     let text = format!(
-        "{} in place of {} move {} in place of {} (× {}) {place}",
+        "{place}, requests of {} move {}, requests of {} {} (× {})",
         show_size(good.value),
-        show_size(smallest.value),
         show_rate(good.throughput().mean),
+        show_size(smallest.value),
         show_rate(smallest.throughput().mean),
         three_digits(gain)
     );

@@ -58,14 +58,14 @@ fn too_quick(facts: &Facts) -> Option<Warning> {
         )
     } else if !turns && read_s < FLASH_MIN_S {
         format!(
-            "a page read past the page cache took {}: memory below the operating system answers",
+            "a page read past the page cache took {}: a cache below the operating system answers",
             show_seconds(read_s)
         )
     } else {
         return None;
     };
-    let remedy = "what is behind the page cache is not the medium alone; a host, a controller and a \
-                  drive have caches that only larger data outgrow";
+    let remedy = "behind the page cache there may be caches of host, controller and drive; only more \
+                  data than they hold reaches the medium";
     Some(Warning::new(Code::CachesBelow, text, remedy))
 }
 

@@ -37,7 +37,7 @@ fn storage(facts: &Facts) -> Vec<Unknown> {
         ),
         of(
             "whether the storage compresses or deduplicates",
-            "the test data can be neither compressed nor deduplicated: the figures are the cautious case",
+            "the test data can be neither compressed nor deduplicated, so figures are rather too low than too high",
         ),
     ];
     if target.rotational == Some(false) {
@@ -60,7 +60,7 @@ fn host(facts: &Facts) -> Vec<Unknown> {
     vec![
         of(
             format!("what the host does ({host}): its cache, its other guests, its limits"),
-            "measure at several times of the day; stolen time is watched in every window",
+            "measure at several times of the day; steal time is watched throughout each measurement",
         ),
         of(
             "whether there is credit for bursts, and how much of it is left",
@@ -86,7 +86,7 @@ fn instruments(facts: &Facts) -> Vec<Unknown> {
         (
             facts.host.governor.is_none(),
             "how fast the processors run just now",
-            "cached figures may scatter by a third between machines called alike",
+            "cached figures may differ by a third between machines of the same type",
         ),
         (
             no_residency,

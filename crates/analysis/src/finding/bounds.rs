@@ -94,7 +94,7 @@ fn reads_bound(evidence: &Evidence<'_>, region: &Region) -> Option<String> {
         return Some(format!("reads run at the speed of {copies}"));
     }
     let missed = reads.hit_fraction.map_or_else(String::new, |hit| {
-        format!(", for {} of the pages they ask for", show_percent(1.0 - hit))
+        format!(" for {} of the requested pages", show_percent(1.0 - hit))
     });
     let slower = is_slower(evidence, region, reads, 1.0);
     (misses && slower).then(|| format!("reads wait for the storage{missed}"))

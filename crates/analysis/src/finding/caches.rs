@@ -129,7 +129,7 @@ fn near_limit(evidence: &Evidence<'_>, border: &Border) -> String {
     })
 }
 
-/// `; over 904 MiB a request takes 57.3 times as long as within 8 MiB`, or nothing.
+/// `; with 904 MiB of data a request takes 57.3 times as long as with 8 MiB`, or nothing.
 fn measured(slowdown: Option<&Slowdown<'_>>, figures: &mut Vec<(&'static str, f64)>) -> String {
     let Some(slowdown) = slowdown else { return String::new() };
     figures.push(("slowdown_ratio", slowdown.ratio()));

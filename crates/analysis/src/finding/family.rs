@@ -99,11 +99,11 @@ impl<'a> Slowdown<'a> {
         self.within.throughput().mean / self.far.throughput().mean
     }
 
-    /// `over 904 MiB a request takes 57.3 times as long as within 8 MiB`.
+    /// `with 904 MiB of data a request takes 57.3 times as long as with 8 MiB`.
     pub(super) fn words(&self) -> String {
         const WORTH_A_WORD: f64 = 1.5;
         let mut text = format!(
-            "over {} a request takes {} times as long as within {}",
+            "with {} of data a request takes {} times as long as with {}",
             size(self.far.value),
             three_digits(self.ratio()),
             size(self.within.value),
@@ -112,7 +112,7 @@ impl<'a> Slowdown<'a> {
         if worse.low > WORTH_A_WORD {
             let times = self.within.throughput().mean / self.slowest.throughput().mean;
             let slowest = size(self.slowest.value);
-            let _ = write!(text, ", and over {slowest} {} times", three_digits(times));
+            let _ = write!(text, ", and with {slowest} {} times", three_digits(times));
         }
         text
     }

@@ -180,7 +180,9 @@ fn the_effective_cache_stands_beside_the_limit_and_the_memory() {
     assert!(found.text.contains("94 % of the memory limit of 256 MiB"), "{}", found.text);
     assert!(found.text.contains("2.9 % of the memory of 8 GiB"), "{}", found.text);
     assert!(
-        found.text.contains("over 1.88 GiB a request takes 40.0 times as long as within 16 MiB")
+        found
+            .text
+            .contains("with 1.88 GiB of data a request takes 40.0 times as long as with 16 MiB")
     );
     assert!((found.figures["memory_limit_share"] - 0.9375).abs() < 1e-9);
     assert_eq!(found.figures["capacity_bytes"], CACHE_BYTES as f64);

@@ -312,7 +312,7 @@ fn a_border_of_reads_that_is_the_processors_is_no_cache_of_the_storage() {
     training.processor_borders = vec![0];
     let both = Predictor::fit(training.clone()).unwrap();
     assert!(both.caches().read_bytes.unwrap() > 150.0 * MIB as f64);
-    assert_eq!(both.sentences().join(" ").matches("Reads find").count(), 1);
+    assert_eq!(both.sentences().join(" ").matches("A cache holds").count(), 1);
     let twice = both.with_caches(&Caches { read_bytes: Some(1e9), write_bytes: None }).unwrap();
     let size = |of: &Predictor, name: &str| of.model_lines(0)[0].parameters[name].value;
     for (name, bytes) in

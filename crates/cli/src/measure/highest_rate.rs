@@ -104,8 +104,8 @@ fn sentence(question: &Question, found: &Found) -> String {
     let shown = |rate: &Option<f64>| rate.map_or_else(|| "none".to_owned(), three_digits);
     match ending {
         Ending::Found => format!(
-            "{} requests per second keep p99 at {bound} or less ({} were kept by every visit, \
-             {} by none)",
+            "{} requests per second with p99 at {bound} or less (at {} every visit met it, at {} \
+             none)",
             shown(rate_per_s),
             shown(low_per_s),
             shown(high_per_s)
@@ -137,7 +137,7 @@ fn page(work: &Workload, question: &Question, found: &Found) -> String {
         format!("workload       {work}"),
         format!("highest rate   {}", sentence(question, found)),
         format!(
-            "closed loop    {} requests per second, p99 {}: as fast as {} in flight can",
+            "closed loop    {} requests per second, p99 {}: the most that {} in flight gives",
             three_digits(closed.ops_per_s),
             show_seconds(closed.response_time_s.p99),
             work.process_num * work.depth

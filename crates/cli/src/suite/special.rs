@@ -66,8 +66,8 @@ pub(super) fn published(json: bool) -> anyhow::Result<Exit> {
     let ((rows, of_rows), (copies, of_copies)) = (agreeing(false), agreeing(true));
     lines.push(String::new());
     lines.push(format!(
-        "{rows} of {of_rows} relative speeds follow from the other figures within rounding, and \
-         {copies} of {of_copies} of the copy's; these do not:"
+        "{rows} of {of_rows} relative speeds follow from the other figures within rounding, and of \
+         those for copying (bcopy) {copies} of {of_copies}; these do not:"
     ));
     for check in checks.iter().filter(|check| !check.agrees) {
         let row = &check.row;

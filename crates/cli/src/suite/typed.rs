@@ -14,8 +14,8 @@ use crate::exit::usage;
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct SuiteArgs {
-    /// Benchmarks, joined by commas, or one of the studies critique, representative and table-1990;
-    /// `suite list` explains all of them
+    /// Benchmarks, joined by commas, or one study: critique, representative or table-1990; `suite
+    /// list` explains all of them
     #[arg(value_name = "NAME", required_unless_present = "resume")]
     pub(crate) names: Option<String>,
     /// Directories; several are taken in turn and compared with the first [default: the current

@@ -41,8 +41,8 @@ pub(crate) struct CachesArgs {
     /// What is in memory at the start.
     #[arg(long, value_enum, default_value_t = TypedStart::Cold)]
     start: TypedStart,
-    /// Interval at which the simulated kernel refreshes its counts of pages per list, which decide what it
-    /// evicts; a real kernel refreshes them about every 2 s [default: 2s or a 200th of the length of the trace, whichever is shorter]
+    /// How often the simulated kernel updates the page counts by which it decides what to evict; a
+    /// real one does so about every 2 s [default: 2s or a 200th of the length of the trace, whichever is shorter]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     counters: Option<f64>,
     /// Answer as JSON.

@@ -38,7 +38,7 @@ enum TraceFormat {
     Fio,
     /// Calls that fio replays, in its log format of version 2
     Iolog,
-    /// Touches of pages as libCacheSim reads them (oracleGeneral)
+    /// Accesses to pages, in libCacheSim's format (oracleGeneral)
     Oracle,
     /// A table of the events
     Csv,

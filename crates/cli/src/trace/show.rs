@@ -19,8 +19,7 @@ pub(crate) struct ShowArgs {
     /// A trace, or a model
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// Write everything as one HTML page, with the misses of caches of every size; a file that
-    /// does not exist yet
+    /// Write everything to a new file as one HTML page, with the misses of caches of every size
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Print one JSON document on stdout and nothing else there

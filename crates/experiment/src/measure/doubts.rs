@@ -68,7 +68,7 @@ fn not_cold(work: &Workload, hit_fraction: Option<f64>) -> Option<Warning> {
              came faster than they could be dropped, or were written and not on storage yet",
             show_percent(hit)
         );
-        let remedy = "take access=direct to see storage alone, or more unique_bytes than memory";
+        let remedy = "use access=direct to see storage alone, or more unique_bytes than memory";
         Warning::new(Code::CacheState, text, remedy)
     })
 }
@@ -83,7 +83,7 @@ fn depth_ignored(work: &Workload, hit_fraction: Option<f64>) -> Option<Warning> 
             work.depth,
             show_percent(hit)
         );
-        let remedy = "take access=direct for requests that are in flight together";
+        let remedy = "use access=direct to have requests in flight together";
         Warning::new(Code::DepthIgnored, text, remedy)
     })
 }
@@ -102,7 +102,7 @@ fn amplified(work: &Workload, read_amplification: Option<f64>) -> Option<Warning
     })
 }
 
-/// Two speeds in one visit: their mean is a speed that there never was.
+/// Two speeds in one visit, which never ran at their mean.
 fn two_speeds(series: &[Piece]) -> Option<Warning> {
     let mut rates: Vec<f64> =
         series.iter().map(|piece| piece.amount / piece.length.max(f64::MIN_POSITIVE)).collect();
@@ -119,7 +119,7 @@ fn two_speeds(series: &[Piece]) -> Option<Warning> {
     let (low, high) = (mean(slow), mean(fast));
     (high - low > APART_SIGMAS * within && high > APART_RATIO * low).then(|| {
         let text = format!(
-            "{} of the windows ran at {}, the others at {}: the mean is a speed that there never was",
+            "{} of the time it ran at {}, otherwise at {}, and never at the mean",
             show_percent(slow.len() as f64 / rates.len() as f64),
             show_rate(low),
             show_rate(high)
@@ -153,7 +153,7 @@ mod tests {
         let switching =
             (0..40).map(|i| if i % 3 == 0 { 4e8 } else { 1e9 } * (1.0 + 0.1 * ripple(i)));
         let text = two_speeds(&series(switching)).unwrap().text;
-        assert!(text.starts_with("35 % of the windows"), "{text}");
+        assert!(text.starts_with("35 % of the time"), "{text}");
         assert_eq!(two_speeds(&series((0..40).map(|i| 1e9 * (0.5 + ripple(i))))), None);
         assert_eq!(two_speeds(&series((0..40).map(|i| 1e9 * (1.0 + f64::from(i) / 10.0)))), None);
         assert_eq!(two_speeds(&series([1e9, 2e9, 1e9, 2e9])), None, "too few to tell");

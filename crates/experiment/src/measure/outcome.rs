@@ -133,10 +133,10 @@ impl Visit<'_> {
                     .with_severity(Severity::Serious),
             );
         } else if check.drift.is_certain(self.drift_allowed()) {
-            let direction = if check.drift.relative > 0.0 { "faster" } else { "slower" };
+            let direction = if check.drift.relative > 0.0 { "higher" } else { "lower" };
             let text = format!(
-                "after {measured} of measuring the second half of the windows was still {} % \
-                 {direction} than the first",
+                "after {measured} of measuring, throughput was still {} % {direction} in the \
+                 second half than in the first",
                 three_digits(check.drift.relative.abs() * 100.0)
             );
             doubts.push(doubt(text, "measure longer, or find out what is changing"));
@@ -144,8 +144,8 @@ impl Visit<'_> {
         let growth = growth_of_written(&self.taken.windows).unwrap_or(0.0);
         if !self.settled.calm && growth > BACKLOG_GROWTH_MAX {
             let text = format!(
-                "dirty data was still growing, by {} % of what was written: memory took part of \
-                 this throughput, storage will not",
+                "{} % of what was written was added to the dirty data: memory absorbed it, and \
+                 storage cannot keep up this throughput",
                 three_digits(growth * 100.0)
             );
             doubts.push(doubt(text, "look at the durable throughput, or measure longer"));
@@ -157,11 +157,10 @@ impl Visit<'_> {
         let half_width = throughput.relative_half_width();
         (throughput.mean > 0.0 && half_width > self.rules.precision).then(|| {
             let text = format!(
-                "the interval within this visit is ±{} %, not the ±{} % asked for, after {} of \
-                 measuring",
+                "±{} % after {} of measuring, not the ±{} % asked for",
                 three_digits(half_width * 100.0),
-                three_digits(self.rules.precision * 100.0),
-                show_seconds(self.spent_s.measuring)
+                show_seconds(self.spent_s.measuring),
+                three_digits(self.rules.precision * 100.0)
             );
             let far = half_width > FAR_FROM_PRECISE * self.rules.precision;
             Warning::new(Code::NotPrecise, text, "measure longer, or on a quieter machine")

@@ -7,9 +7,9 @@ use askama::Template;
 use ioscape_model::{Estimate, Interval, Verdict, Workload};
 
 use super::{
-    CACHES_NOTE, ComparedSystem, ComparisonPage, REGIONS_NOTE, caches, dropped, elements,
-    elements_note, intolerable, is_live, legend, letter, of_system, prices, regions, sentence,
-    span, unresolved, workloads, workloads_note, worth,
+    CACHES_NOTE, ComparedSystem, ComparisonPage, REGIONS_NOTE, caches, confounded, dropped,
+    elements, elements_note, intolerable, is_live, legend, letter, of_system, prices, regions,
+    sentence, span, unresolved, workloads, workloads_note, worth,
 };
 use crate::chart::{
     Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Table, Unit, throughput_axis,
@@ -101,6 +101,7 @@ fn section(page: &ComparisonPage<'_>, place: usize) -> Section {
     let comparisons = of_system(page, place);
     let sentences = [
         Some(sentence(system, comparisons, &letter)),
+        confounded(page, place),
         worth(system, &letter),
         intolerable(system, &letter),
         unresolved(page, comparisons, &letter),
@@ -261,10 +262,11 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
         } else {
             "Throughput over that of A, predicted".to_owned()
         },
-        caption: "Above 1 a system is faster than A. Bars: the interval at the level of the test, \
+        caption:
+            "Above 1 a system is faster than A. Bars: the interval that the corrected test uses, \
                   so that a bar across 1 is a difference that was not shown. The vertical axis is \
                   logarithmic."
-            .to_owned(),
+                .to_owned(),
         x: Axis::of_names("workload", names),
         y: Axis::new("ratio", Scale::Log10, Unit::Ratio),
         series: series.collect(),

@@ -5,9 +5,9 @@ use comfy_table::Cell;
 use super::{Page, Paint, Style, WIDTH_MAX, WIDTH_MIN, add_table, clean, plain_table};
 use crate::chart::Table;
 use crate::comparison::{
-    CACHES_NOTE, ComparisonPage, REGIONS_NOTE, caches, dropped, elements, elements_note,
-    intolerable, legend, letter, of_system, prices, regions, sentence, unresolved, workloads,
-    workloads_basis, workloads_note, worth,
+    CACHES_NOTE, ComparisonPage, REGIONS_NOTE, caches, confounded, dropped, elements,
+    elements_note, intolerable, legend, letter, of_system, prices, regions, sentence, unresolved,
+    workloads, workloads_basis, workloads_note, worth,
 };
 use crate::doubts::Doubt;
 
@@ -22,6 +22,9 @@ pub fn comparison_text(page: &ComparisonPage<'_>, width: usize, color: bool) -> 
     for (place, (letter, words)) in legend(page).iter().enumerate() {
         let baseline = if place == 0 { " (the baseline)" } else { "" };
         text.wrapped(&format!("{letter}  "), &format!("{words}{baseline}"), Style::Plain);
+    }
+    for words in (1..page.systems.len()).filter_map(|place| confounded(page, place)) {
+        text.wrapped("", &words, Style::Plain);
     }
     for place in 1..page.systems.len() {
         against(&mut text, page, place);

@@ -18,10 +18,10 @@ pub(super) fn conclusion(page: &mut Page, record: &Record, (said, file): (&Concl
     datasheet::datasheet(page, record);
     let trust = &said.trust;
     let grade = format!(
-        "grade {:?} (A best, D worst), weakest points: {}; {}",
+        "grade {:?} (A best, D worst): {}; weakest points: {}",
         trust.grade,
-        trust.reasons.join("; "),
-        trust.meaning
+        trust.meaning,
+        trust.reasons.join("; ")
     );
     let answers = [("Reads", &said.reads), ("Writes", &said.writes), ("Limit", &said.limit)];
     for (label, text) in answers {

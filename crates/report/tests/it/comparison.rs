@@ -75,7 +75,7 @@ fn the_page_has_one_heading_of_the_first_order_and_each_table_a_caption_of_its_o
     assert!(page.contains("<h1>A and B compared</h1>"));
     let caches = page.split("<h3>Caches</h3>").nth(1).unwrap();
     let caption = caches.split("<p class=\"aside\">").nth(1).unwrap();
-    assert!(caption.starts_with("Capacity of the cache behind each border"), "{caption:.80}");
+    assert!(caption.starts_with("Size of the cache that ends at each border"), "{caption:.80}");
     let regions = "Throughput at each region";
     assert!(!page.contains(regions), "there is no table of regions to be explained");
 }
@@ -88,11 +88,11 @@ fn what_was_dropped_and_what_is_doubtful_stands_on_the_page_and_in_the_text() {
         "Not compared for want of time: scan.",
         "What to doubt about B",
         "the canary moved by 12 %",
-        "none (needs 7.1 %)",
+        "unproven (7.1 %)",
     ] {
         assert!(page.contains(said), "{said}");
         assert!(text.contains(said), "{said} in {text}");
     }
     assert!(!page.contains("What to doubt about A") && !text.contains("What to doubt about A"));
-    assert!(text.contains("Capacity of the cache behind each border"), "{text}");
+    assert!(text.contains("Size of the cache that ends at each border"), "{text}");
 }

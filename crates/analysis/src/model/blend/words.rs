@@ -71,8 +71,8 @@ impl Blend {
         };
         let (read, write) = (cost(1.0), cost(0.0));
         format!(
-            "A cached request of 16 KiB takes {} when it reads and {} when it writes; {} and {} \
-             for one process.",
+            "A cached request of 16 KiB takes {} when it reads and {} when it writes; for one \
+             process that is {} and {}.",
             read.seconds(),
             write.seconds(),
             read.rate(),
@@ -95,8 +95,8 @@ impl Blend {
         };
         let (read, write) = (cost(1.0), cost(0.0));
         format!(
-            "A direct request of 16 KiB at random takes {} when it reads and {} when it writes; {} \
-             and {} for one process.",
+            "A direct request of 16 KiB at random takes {} when it reads and {} when it writes; \
+             for one process that is {} and {}.",
             read.seconds(),
             write.seconds(),
             read.rate(),
@@ -120,12 +120,12 @@ impl Blend {
         let told = self.told(&|law| (law.ln_throughput(&many) - law.ln_throughput(&one)).exp());
         (depth.max > 1 && told.is_known()).then(|| {
             format!(
-                "One process that keeps {} requests in flight reads 16 KiB at random out of {} {} \
-                 times (±{:.0} %) as fast as with one at a time.",
+                "With {} requests in flight, one process reads {} times (±{:.0} %) as fast as with \
+                 one (random 16 KiB, {} of data).",
                 depth.max,
-                show_bytes(self.unique_bytes.max as f64),
                 three_digits(told.value),
-                100.0 * told.error
+                100.0 * told.error,
+                show_bytes(self.unique_bytes.max as f64)
             )
         })
     }
@@ -140,7 +140,7 @@ impl Blend {
 
     fn missing(&self, index: usize) -> String {
         let capacity = self.law.cache(0, index, OfCache::Bytes);
-        let mut parts = vec![format!("Reads find {} in a cache", show_bytes(capacity))];
+        let mut parts = vec![format!("A cache holds {} for reads", show_bytes(capacity))];
         for (streamed, name) in [(0.0, "random"), (1.0, "sequential")] {
             let told = self.told(&move |law| law.beyond_s(0, index, SIZE_BYTES as f64, streamed));
             if told.is_known() {
