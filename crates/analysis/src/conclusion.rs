@@ -133,13 +133,18 @@ fn pace(spot: &Spot<'_>) -> String {
     )
 }
 
-/// `, 27 % of it cached,`: with so much data a figure is a mixture of hits and misses.
+/// `, 27 % of it cached`: with so much data a figure is a mixture of hits and misses. Of writes, whose
+/// visits begin only when throughput is steady, that it is no average with what memory took at first.
 fn part_cached(spot: &Spot<'_>) -> String {
     /// Less changes no figure that is shown.
     const LITTLE: f64 = 0.005;
     let reads = spot.estimate.workload.read_frac > 0.0;
     let hits = spot.estimate.hit_fraction.filter(|hits| reads && *hits >= LITTLE);
-    hits.map_or_else(String::new, |hits| format!(", {} of it cached,", show_percent(hits)))
+    match hits {
+        Some(hits) => format!(", {} of it cached", show_percent(hits)),
+        None if reads => String::new(),
+        None => ", in steady state".to_owned(),
+    }
 }
 
 /// `random 16 KiB, 1 process`.
@@ -209,7 +214,7 @@ fn cached(seen: &Seen<'_>) -> String {
     })
 }
 
-/// `random 16 KiB, 1 process: from memory, up to 256 MiB of data, 4 GB/s; spread over 1 GiB on average 100 MB/s`
+/// `random 16 KiB, 1 process: from memory, up to 256 MiB of data, 4 GB/s; spread over 1 GiB, in steady state, 100 MB/s`
 fn fast(
     seen: &Seen<'_>,
     (border, way): (Option<&Border>, &str),
@@ -223,7 +228,7 @@ fn fast(
     }
     match (border, ends) {
         (Some(border), Some(ends)) => format!(
-            "{}: {way} {}, {} of data, {}; spread over {}{} on average {}",
+            "{}: {way} {}, {} of data, {}; spread over {}{}, {}",
             requests(&ends.far.estimate.workload),
             cache_of(border),
             capacity(border),
@@ -271,12 +276,10 @@ fn limit(seen: &Seen<'_>) -> String {
         let capacity = show_size(border.unique_bytes.capacity);
         let Some(ends) = seen.reads() else { return format!("The disk, beyond {capacity}.") };
         return format!(
-            "The disk, for reads beyond {capacity}{} of data. Spread over {}, reads are {} times as \
-             slow as from memory{}.",
-            writes_beyond(seen.write_border),
+            "The disk: for reads beyond {capacity} of data ({}: {} times as slow){}.",
             show_size(ends.far.value),
             three_digits(ends.ratio()),
-            slower_writes(seen)
+            slow_writes(seen)
         );
     }
     let hits =
@@ -303,19 +306,14 @@ fn limit(seen: &Seen<'_>) -> String {
     }
 }
 
-/// ` and writes beyond 200 MiB`, as far as that is known.
-fn writes_beyond(border: Option<&Border>) -> String {
-    border.map_or_else(String::new, |border| {
-        format!(" and writes beyond {}", show_size(border.unique_bytes.capacity))
-    })
-}
-
-/// ` and writes 1.9 times`, where they are slower.
-fn slower_writes(seen: &Seen<'_>) -> String {
-    let writes = seen.writes().filter(|ends| seen.write_border.is_some() && ends.ratio() > SLOWER);
-    writes.map_or_else(String::new, |ends| {
-        format!(" and writes {} times", three_digits(ends.ratio()))
-    })
+/// ` and for writes beyond 200 MiB (1.9 times)`, as far as that is known and they are slower.
+fn slow_writes(seen: &Seen<'_>) -> String {
+    let Some(border) = seen.write_border else { return String::new() };
+    let capacity = show_size(border.unique_bytes.capacity);
+    let slower = seen.writes().filter(|ends| ends.ratio() > SLOWER);
+    let times =
+        slower.map_or_else(String::new, |ends| format!(" ({} times)", three_digits(ends.ratio())));
+    format!(" and for writes beyond {capacity}{times}")
 }
 
 /// One figure over another, as far as that is a number.

@@ -91,20 +91,19 @@ pub(crate) fn sentence(
             (true, false) => "in the median of what both measured".to_owned(),
         }
     };
-    let others = |names: &[&str]| of_others(names.len(), judged.len());
+    let proven = faster.len() + slower.len();
+    let others = if proven == 0 { String::new() } else { unproven(&judged) };
     let found = match system.verdict {
         Overall::Faster => format!(
-            "{letter} is faster {}, by more than chance{}.",
-            place(&faster, Verdict::Faster),
-            others(&faster)
+            "{letter} is faster {}, by more than chance{others}.",
+            place(&faster, Verdict::Faster)
         ),
         Overall::Slower => format!(
-            "{letter} is slower {}, by more than chance{}.",
-            place(&slower, Verdict::Slower),
-            others(&slower)
+            "{letter} is slower {}, by more than chance{others}.",
+            place(&slower, Verdict::Slower)
         ),
         Overall::Mixed => format!(
-            "{letter} is faster {} and slower {}, by more than chance.",
+            "{letter} is faster {} and slower {}, by more than chance{others}.",
             place(&faster, Verdict::Faster),
             place(&slower, Verdict::Slower),
         ),
@@ -136,14 +135,15 @@ pub(crate) fn sentence(
     }
 }
 
-/// What is said of the workloads that are not among those named.
-fn of_others(named: usize, judged: usize) -> &'static str {
-    match judged - named {
-        _ if named == 0 => "",
-        0 => "",
-        1 => "; on the other one no difference is proven",
-        _ => "; on the others no difference is proven",
+/// `; no difference is proven on scan`, where there are such workloads.
+fn unproven(judged: &[&Comparison]) -> String {
+    let is_so =
+        |c: &&&Comparison| matches!(c.verdict, Verdict::NoDifferenceShown | Verdict::Inconclusive);
+    let names: Vec<&str> = judged.iter().filter(is_so).map(|c| c.name.as_str()).collect();
+    if names.is_empty() {
+        return String::new();
     }
+    format!("; no difference is proven on {}", few_or(&names, &format!(" of {}", judged.len())))
 }
 
 /// So many names are listed.
@@ -370,7 +370,10 @@ pub(crate) fn workloads(
             comparison.name.clone(),
             show_rate(comparison.baseline_bytes_per_s),
             show_rate(comparison.throughput_bytes_per_s),
-            figures::ratio(&span(&comparison.ratio)),
+            match comparison.verdict {
+                Verdict::OutOfRange => unknown(),
+                _ => figures::ratio(&span(&comparison.ratio)),
+            },
             difference(comparison.verdict, comparison.resolution),
         ]
     };
@@ -400,7 +403,7 @@ pub(crate) fn workloads_basis(page: &ComparisonPage<'_>) -> &'static str {
     if is_live(page) {
         "measured in alternation"
     } else {
-        "predicted; unproven: would show from that ratio on"
+        "predicted; unproven: only such a difference would show"
     }
 }
 
@@ -549,7 +552,7 @@ fn difference(verdict: Verdict, seen_from: f64) -> String {
         Verdict::Slower => "slower".to_owned(),
         Verdict::NoDifferenceShown => format!("unproven ({})", resolution(seen_from)),
         Verdict::Inconclusive => format!("too coarse ({})", resolution(seen_from)),
-        Verdict::OutOfRange => "out of range".to_owned(),
+        Verdict::OutOfRange => "not judged".to_owned(),
     }
 }
 

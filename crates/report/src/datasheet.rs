@@ -87,7 +87,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let direct = map.datasheet.iter().find(|line| line.workload.access == Access::Direct);
     let span = direct.map(|line| {
         let span = figures::size(line.workload.unique_bytes as f64);
-        format!("Direct I/O on {span} (cached: memory). QD: in flight, or 1. ± of rates, 95 %.")
+        format!("Direct I/O on {span} (cached: memory). QD: in flight. ±: 95 %, of rates.")
     });
     let visits = || map.datasheet.iter().map(|line| line.visits);
     let is_once = visits().any(|visits| visits < 2);

@@ -142,12 +142,12 @@ fn the_answer_holds_the_figures_that_were_measured() {
     assert_eq!(
         said.reads,
         "random 16 KiB, 1 process: from memory, up to 256 MiB (±5.9 %) of data, 4.00 GB/s, 244k IOPS, \
-         p99 12.3 µs; spread over 1 GiB on average 100 MB/s, 6.10k IOPS, p99 492 µs"
+         p99 12.3 µs; spread over 1 GiB, 100 MB/s, 6.10k IOPS, p99 492 µs"
     );
     assert!(said.writes.starts_with("no limit found: 1 GiB"), "{}", said.writes);
     assert_eq!(
         said.limit,
-        "The disk, for reads beyond 256 MiB of data. Spread over 1 GiB, reads are 40.0 times as slow as from memory."
+        "The disk: for reads beyond 256 MiB of data (1 GiB: 40.0 times as slow)."
     );
 }
 

@@ -53,9 +53,9 @@ pub(super) fn trust(record: &Record) -> Trust {
 
 fn meaning(grade: Grade) -> &'static str {
     match grade {
-        Grade::A => "two runs like this must differ by 15 % to show a real difference",
-        Grade::B => "two runs like this must differ by 30 % to show a real difference",
-        Grade::C => "two runs like this must differ by a factor of two to show a real difference",
+        Grade::A => "a repeat of the run may differ by up to 15 %",
+        Grade::B => "a repeat of the run may differ by up to 30 %",
+        Grade::C => "a repeat of the run may differ by up to a factor of two",
         Grade::D => "measure again before you decide",
     }
 }

@@ -243,8 +243,8 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
                 Verdict::Faster => "faster",
                 Verdict::Slower => "slower",
                 Verdict::NoDifferenceShown => "no difference shown",
-                Verdict::Inconclusive => "no difference shown, and none as small as asked for seen",
-                Verdict::OutOfRange => "out of range of a record",
+                Verdict::Inconclusive => "no difference shown, and too coarse for one as small as asked for",
+                Verdict::OutOfRange => "not judged: a record measured nothing like it",
             }
             .to_owned(),
         };
