@@ -194,7 +194,7 @@ fn advice_follows_the_figures_and_the_largest_gain_comes_first() {
 #[test]
 fn each_criterion_can_lower_the_grade_and_the_worst_decides() {
     type Spoil = fn(&mut Record);
-    let cases: [(Spoil, Grade, &str); 9] = [
+    let cases: [(Spoil, Grade, &str); 10] = [
         (|_| (), Grade::A, "repeats differ by 3.0 %"),
         (|r| r.map.as_mut().unwrap().repeatability = Some(0.08), Grade::B, "differ by 8.0 %"),
         (|r| r.map.as_mut().unwrap().repeatability = Some(0.3), Grade::D, "differ by 30 %"),
@@ -217,6 +217,14 @@ fn each_criterion_can_lower_the_grade_and_the_worst_decides() {
             },
             Grade::D,
             "data mismatch: bytes differ",
+        ),
+        (
+            |r| {
+                let limit = Warning::new(Code::Throttled, "a control group limits this device", "");
+                r.warnings.push(limit.with_severity(ioscape_model::Severity::Serious));
+            },
+            Grade::C,
+            "throttled: a control group limits this device",
         ),
         (
             |r| {

@@ -88,8 +88,12 @@ fn ended(record: &Record) -> Option<Reason> {
 /// Doubts that say not to use a figure.
 fn grave(record: &Record) -> Option<Reason> {
     let is_serious = |warning: &Warning| warning.severity == Severity::Serious;
-    if let Some(warning) = record.warnings.iter().find(|warning| is_serious(warning)) {
-        return Some(Reason { grade: Grade::D, text: in_short(warning) });
+    // A limit is what is measured there, as on any rented volume: no reason to measure again.
+    let is_limit = |warning: &&Warning| warning.code == Code::Throttled;
+    let serious: Vec<&Warning> = record.warnings.iter().filter(|one| is_serious(one)).collect();
+    if let Some(warning) = serious.iter().find(|one| !is_limit(one)).or(serious.first()) {
+        let grade = if is_limit(warning) { Grade::C } else { Grade::D };
+        return Some(Reason { grade, text: in_short(warning) });
     }
     let first = |warnings: &[Warning]| warnings.iter().find(|warning| is_serious(warning)).cloned();
     let doubted: Vec<Warning> =

@@ -243,7 +243,9 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
                 Verdict::Faster => "faster",
                 Verdict::Slower => "slower",
                 Verdict::NoDifferenceShown => "no difference shown",
-                Verdict::Inconclusive => "no difference shown, and too coarse for one as small as asked for",
+                Verdict::Inconclusive => {
+                    "no difference shown, and too coarse for one as small as asked for"
+                }
                 Verdict::OutOfRange => "not judged: a record measured nothing like it",
             }
             .to_owned(),
