@@ -45,7 +45,7 @@ fn a_suite_is_a_record_with_scores_and_leaves_nothing_behind() {
     let complaint = work.refusal(&["suite", "sort", "target", "--pin"]);
     assert!(complaint.contains("leave --pin out"), "{complaint}");
     let text = work.stdout(&["report", "s.jsonl", "--format", "text"]);
-    assert!(text.contains("iostone-1987") && text.contains("of the time in reads and writes"));
+    assert!(text.contains("iostone-1987") && text.contains("of the time in I/O"));
 }
 
 #[test]

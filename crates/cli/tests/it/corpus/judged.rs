@@ -85,7 +85,7 @@ pub(super) const TRAPS: &[Trap] = &[
             what: "a disk that is said to turn reads a page in 80 µs",
             code: Code::CachesBelow,
             severity: Severity::Warning,
-            advice: "not the medium alone",
+            advice: "reaches the medium",
         }],
     },
     Trap {

@@ -299,7 +299,7 @@ pub(super) const TRAPS: &[Trap] = &[
             what: "writes that fill the cache faster than the disk takes them, while a cold cache was asked for (`state=cold`)",
             code: Code::CacheState,
             severity: Severity::Warning,
-            advice: "take access=direct",
+            advice: "use access=direct",
         }],
     },
     Trap {
@@ -309,7 +309,7 @@ pub(super) const TRAPS: &[Trap] = &[
             what: "eight requests in flight to the page cache, which serves one at a time",
             code: Code::DepthIgnored,
             severity: Severity::Warning,
-            advice: "take access=direct",
+            advice: "use access=direct",
         }],
     },
     Trap {
