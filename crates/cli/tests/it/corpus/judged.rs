@@ -75,7 +75,7 @@ pub(super) const TRAPS: &[Trap] = &[
             what: "the host's cache answers direct reads in 4 µs",
             code: Code::CachesBelow,
             severity: Severity::Warning,
-            advice: "larger data outgrow",
+            advice: "reaches the medium",
         }],
     },
     Trap {
