@@ -225,7 +225,7 @@ pub fn by_five<'a>(
             terms.push(term("requests", stretch.requests as f64, bytes / rate, FIVE_SD));
         }
         let think_s = stretch.think.mean_s * stretch.calls as f64 / streams;
-        terms.push(term("work", stretch.calls as f64, think_s, FIVE_SD));
+        terms.push(term(price::WORK, stretch.calls as f64, think_s, FIVE_SD));
     }
     terms.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     let value = terms.iter().map(|term| term.seconds).sum();

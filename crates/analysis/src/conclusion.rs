@@ -133,9 +133,9 @@ fn pace(spot: &Spot<'_>) -> String {
     )
 }
 
-/// `, 27 % of it cached`: with so much data a figure is a mixture of hits and misses. Of writes, whose
-/// visits begin only when throughput is steady, that it is no average with what memory took at first.
-fn part_cached(spot: &Spot<'_>) -> String {
+/// What a figure for so much data is: of reads a mixture of hits and misses (`, 27 % of it cached`); of
+/// writes the rate after settling, without what memory took at first (`, in steady state`).
+fn kind_of_figure(spot: &Spot<'_>) -> String {
     /// Less changes no figure that is shown.
     const LITTLE: f64 = 0.005;
     let reads = spot.estimate.workload.read_frac > 0.0;
@@ -234,7 +234,7 @@ fn fast(
             capacity(border),
             pace(&ends.near),
             show_size(ends.far.value),
-            part_cached(&ends.far),
+            kind_of_figure(&ends.far),
             pace(&ends.far),
         ),
         (Some(border), None) => format!("fast {}", capacity(border)),

@@ -52,7 +52,8 @@ pub fn of(file: &File, length: u64) -> Option<Extents> {
     extents(file, length, FLAG_SYNC)
 }
 
-/// The extents that storage has of a file that somebody uses: no dirty data are written back first.
+/// Extents of a file that another program may be using: the kernel reports those it has allocated and
+/// writes no dirty data back first.
 pub(crate) fn on_storage(file: &File, length: u64) -> Option<Extents> {
     extents(file, length, 0)
 }

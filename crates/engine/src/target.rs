@@ -305,7 +305,8 @@ impl Directory {
         &self.mount
     }
 
-    /// Refuses what the kernel makes up and directories of the system: nobody keeps data there.
+    /// Refuses pseudo-filesystems, such as proc, and directories of the operating system: users keep no
+    /// data there.
     fn check_stores(&self) -> Result<()> {
         let path = self.path.display();
         let filesystem = self.filesystem();

@@ -91,8 +91,10 @@ pub(crate) fn sentence(
             (true, false) => "in the median of what both measured".to_owned(),
         }
     };
-    let proven = faster.len() + slower.len();
-    let others = if proven == 0 { String::new() } else { unproven(&judged) };
+    let open = [named(Verdict::NoDifferenceShown), named(Verdict::Inconclusive)].concat();
+    let is_partly_proven = faster.len() + slower.len() > 0 && !open.is_empty();
+    let others = is_partly_proven.then(|| format!("; no difference is proven on {}", on(&open)));
+    let others = others.unwrap_or_default();
     let found = match system.verdict {
         Overall::Faster => format!(
             "{letter} is faster {}, by more than chance{others}.",
@@ -135,18 +137,7 @@ pub(crate) fn sentence(
     }
 }
 
-/// `; no difference is proven on scan`, where there are such workloads.
-fn unproven(judged: &[&Comparison]) -> String {
-    let is_so =
-        |c: &&&Comparison| matches!(c.verdict, Verdict::NoDifferenceShown | Verdict::Inconclusive);
-    let names: Vec<&str> = judged.iter().filter(is_so).map(|c| c.name.as_str()).collect();
-    if names.is_empty() {
-        return String::new();
-    }
-    format!("; no difference is proven on {}", few_or(&names, &format!(" of {}", judged.len())))
-}
-
-/// So many names are listed.
+/// A sentence lists up to so many names.
 const FEW: usize = 5;
 
 /// The names where they are few; `8 of 12 workloads` where there are more.
@@ -493,8 +484,8 @@ pub(crate) fn worth(system: &SystemComparison, letter: &str) -> Option<String> {
     Some(parts.join(" "))
 }
 
-/// What a system and the baseline do not have in common, where it is more than one thing: then the
-/// ratios cannot tell which of it matters.
+/// Warns where a system differs from the baseline in two things or more: then the ratios do not tell
+/// which of them makes the difference.
 pub(crate) fn confounded(page: &ComparisonPage<'_>, place: usize) -> Option<String> {
     /// Kernels take a little of the same memory, not all as much.
     const MEMORY: f64 = 0.05;
@@ -508,14 +499,21 @@ pub(crate) fn confounded(page: &ComparisonPage<'_>, place: usize) -> Option<Stri
         ("kernel", a.host.kernel != b.host.kernel),
     ];
     let names: Vec<&str> = differs.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
-    let (last, others) = names.split_last()?;
-    (!others.is_empty()).then(|| {
+    (names.len() > 1).then(|| {
         format!(
-            "{} and A differ in {} and {last}: the ratios do not tell which of these matters.",
+            "{} and A differ in {}: the ratios do not tell which of these matters.",
             letter(place),
-            others.join(", ")
+            listed(&names)
         )
     })
+}
+
+/// `A, B and C`.
+fn listed(names: &[&str]) -> String {
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 /// What is slower than was tolerated; none where nothing is.

@@ -204,7 +204,7 @@ fn caption(record: &Record, samples: &Samples<'_>, curves: &[UniqueCurve<'_>]) -
     format!("{held} {borders} Band along a curve: {bars}. Both axes are logarithmic.")
 }
 
-/// What told where a border lies.
+/// The measurements that a border was found from.
 pub(crate) fn found_from(border: &Border) -> &'static str {
     match border.found_by {
         FoundBy::Counters => "from counts of hits and misses",

@@ -113,8 +113,8 @@ fn own(category: &str, count: f64, seconds: f64, model_sd: f64) -> Term {
     Term { category, count, seconds, measured_sd, model_sd, shared, is_processors }
 }
 
-/// What a program does between its calls.
-const WORK: &str = "work";
+/// Category of the processor time that a program spends between its calls.
+pub(super) const WORK: &str = "work";
 /// Touches of mapped pages, as the trace counts them.
 const FAULT: &str = "fault";
 /// Operations on other devices: they stay there.

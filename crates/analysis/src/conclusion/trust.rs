@@ -90,15 +90,18 @@ fn grave(record: &Record) -> Option<Reason> {
     let is_serious = |warning: &Warning| warning.severity == Severity::Serious;
     // A limit is what is measured there, as on any rented volume: no reason to measure again.
     let is_limit = |warning: &&Warning| warning.code == Code::Throttled;
-    let serious: Vec<&Warning> = record.warnings.iter().filter(|one| is_serious(one)).collect();
-    if let Some(warning) = serious.iter().find(|one| !is_limit(one)).or(serious.first()) {
-        let grade = if is_limit(warning) { Grade::C } else { Grade::D };
-        return Some(Reason { grade, text: in_short(warning) });
+    let (limits, others): (Vec<&Warning>, Vec<&Warning>) =
+        record.warnings.iter().filter(|warning| is_serious(warning)).partition(is_limit);
+    if let Some(warning) = others.first() {
+        return Some(Reason { grade: Grade::D, text: in_short(warning) });
     }
     let first = |warnings: &[Warning]| warnings.iter().find(|warning| is_serious(warning)).cloned();
     let doubted: Vec<Warning> =
         record.estimates.iter().filter_map(|estimate| first(&estimate.warnings)).collect();
-    let warning = doubted.first()?;
+    let Some(warning) = doubted.first() else {
+        let limit = limits.first();
+        return limit.map(|limit| Reason { grade: Grade::C, text: in_short(limit) });
+    };
     let share = doubted.len() as f64 / record.estimates.len() as f64;
     let grade = if share >= SERIOUS_SHARE { Grade::D } else { Grade::C };
     let count = doubted.len();

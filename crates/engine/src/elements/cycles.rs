@@ -2,8 +2,8 @@
 
 /// An operation this slow waits for storage, and perhaps for a limit, seconds.
 const SLOW_S: f64 = 0.001;
-/// Of the calls that wait, only those that take a quarter of the longest or more end a cycle: within a burst
-/// some calls wait for read-ahead, a hundredth as long as for the limit.
+/// A call ends a cycle if it takes at least this share of the longest call's time. Shorter waits are not for
+/// the limit: a call that waits for read-ahead takes a hundredth of that time.
 const SLOW_OF_LONGEST: f64 = 0.25;
 
 /// Calls and what they took. A limit of requests or bytes lets a burst of quick calls through and then has

@@ -36,7 +36,7 @@ pub struct Existing {
     /// Where it was found.
     directory: Directory,
     length_bytes: u64,
-    /// Whether the search ended before it had seen all names.
+    /// Whether the search stopped at its limit on names, with some not looked at.
     is_cut: bool,
 }
 

@@ -8,8 +8,8 @@ use ioscape_model::{Estimate, Interval, Verdict, Workload};
 
 use super::{
     CACHES_NOTE, ComparedSystem, ComparisonPage, REGIONS_NOTE, caches, confounded, dropped,
-    elements, elements_note, intolerable, is_live, legend, letter, of_system, prices, regions,
-    sentence, span, unresolved, workloads, workloads_note, worth,
+    elements, elements_note, intolerable, is_live, legend, letter, listed, of_system, prices,
+    regions, sentence, span, unresolved, workloads, workloads_note, worth,
 };
 use crate::chart::{
     Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Table, Unit, throughput_axis,
@@ -90,10 +90,7 @@ struct Section {
 /// `A, B and C`.
 fn letters(systems: usize) -> String {
     let letters: Vec<String> = (0..systems).map(letter).collect();
-    match letters.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => letters.concat(),
-    }
+    listed(&letters.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 fn section(page: &ComparisonPage<'_>, place: usize) -> Section {
@@ -264,11 +261,10 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
         } else {
             "Throughput over that of A, predicted".to_owned()
         },
-        caption:
-            "Above 1 a system is faster than A. Bars: the interval that the corrected test uses, \
-                  so that a bar across 1 is a difference that was not shown. The vertical axis is \
-                  logarithmic."
-                .to_owned(),
+        caption: "Above 1 a system is faster than A. Bars: the interval that the corrected test \
+                  uses, so that a bar across 1 is a difference that was not shown. The vertical \
+                  axis is logarithmic."
+            .to_owned(),
         x: Axis::of_names("workload", names),
         y: Axis::new("ratio", Scale::Log10, Unit::Ratio),
         series: series.collect(),

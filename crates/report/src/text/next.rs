@@ -75,7 +75,7 @@ fn steps(record: &Record, samples: &Samples<'_>, file: &str) -> Vec<Step> {
         all.push(measured_longer(&record.header, estimate));
     }
     if !record.models.is_empty() {
-        let why = "What would a workload get that was not measured? (Put yours in place of oltp.)";
+        let why = "Predict a workload that was not measured; replace oltp by yours:";
         all.push(Step::new(why, &["ioscape predict", file, "-w oltp"]));
         let why = "How far off are such predictions here? Measured, on random workloads:";
         all.push(Step::new(why, &["ioscape validate", file]));
