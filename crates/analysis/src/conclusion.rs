@@ -133,21 +133,21 @@ fn pace(spot: &Spot<'_>) -> String {
     )
 }
 
-/// What a figure for so much data is: of reads a mixture of hits and misses (`, 27 % of it cached`); of
-/// writes the rate after settling, without what memory took at first (`, in steady state`).
+/// What a figure for so much data is: of reads a mixture of hits and misses (`27 % of it cached, `); of
+/// writes the rate after settling, without what memory took at first (`in steady state, `).
 fn kind_of_figure(spot: &Spot<'_>) -> String {
     /// Less changes no figure that is shown.
     const LITTLE: f64 = 0.005;
     let reads = spot.estimate.workload.read_frac > 0.0;
     let hits = spot.estimate.hit_fraction.filter(|hits| reads && *hits >= LITTLE);
     match hits {
-        Some(hits) => format!(", {} of it cached", show_percent(hits)),
+        Some(hits) => format!("{} of it cached, ", show_percent(hits)),
         None if reads => String::new(),
-        None => ", in steady state".to_owned(),
+        None => "in steady state, ".to_owned(),
     }
 }
 
-/// `random 16 KiB, 1 process`.
+/// `buffered random 16 KiB, 1 process`.
 fn requests(work: &Workload) -> String {
     let order = match work.seq_frac {
         ..=0.0 => "random".to_owned(),
@@ -155,7 +155,9 @@ fn requests(work: &Workload) -> String {
         part => format!("{} sequential", show_percent(part)),
     };
     let many = if work.process_num == 1 { "process" } else { "processes" };
-    format!("{order} {}, {} {many}", show_size(work.size_mean as f64), work.process_num)
+    let layer = if work.access == Access::Buffered { "buffered " } else { "" };
+    let size = show_size(work.size_mean as f64);
+    format!("{layer}{order} {size}, {} {many}", work.process_num)
 }
 
 /// What kind of device answers a random 4 KiB read so soon (the median, so that a tail does not
@@ -214,7 +216,7 @@ fn cached(seen: &Seen<'_>) -> String {
     })
 }
 
-/// `random 16 KiB, 1 process: from memory, up to 256 MiB of data, 4 GB/s; spread over 1 GiB, in steady state, 100 MB/s`
+/// `buffered random 16 KiB, 1 process. Working set up to 256 MiB: from memory, 4 GB/s; 1 GiB: in steady state, 100 MB/s`
 fn fast(
     seen: &Seen<'_>,
     (border, way): (Option<&Border>, &str),
@@ -228,16 +230,16 @@ fn fast(
     }
     match (border, ends) {
         (Some(border), Some(ends)) => format!(
-            "{}: {way} {}, {} of data, {}; spread over {}{}, {}",
+            "{}. Working set {}: {way} {}, {}; {}: {}{}",
             requests(&ends.far.estimate.workload),
-            cache_of(border),
             capacity(border),
+            cache_of(border),
             pace(&ends.near),
             show_size(ends.far.value),
             kind_of_figure(&ends.far),
             pace(&ends.far),
         ),
-        (Some(border), None) => format!("fast {}", capacity(border)),
+        (Some(border), None) => format!("fast for a working set {}", capacity(border)),
         (None, Some(ends)) => {
             let most = show_size(ends.far.value);
             format!("no limit found: {most}, the most that was tried, at {}", pace(&ends.far))
@@ -276,7 +278,8 @@ fn limit(seen: &Seen<'_>) -> String {
         let capacity = show_size(border.unique_bytes.capacity);
         let Some(ends) = seen.reads() else { return format!("The disk, beyond {capacity}.") };
         return format!(
-            "The disk: for reads beyond {capacity} of data ({}: {} times as slow){}.",
+            "The disk, once data no longer fit in memory: at {} reads are {} times slower (from \
+             {capacity} on){}.",
             show_size(ends.far.value),
             three_digits(ends.ratio()),
             slow_writes(seen)
@@ -306,14 +309,14 @@ fn limit(seen: &Seen<'_>) -> String {
     }
 }
 
-/// ` and for writes beyond 200 MiB (1.9 times)`, as far as that is known and they are slower.
+/// `, writes 1.9 times (from 200 MiB on)`, as far as that is known and they are slower.
 fn slow_writes(seen: &Seen<'_>) -> String {
     let Some(border) = seen.write_border else { return String::new() };
     let capacity = show_size(border.unique_bytes.capacity);
     let slower = seen.writes().filter(|ends| ends.ratio() > SLOWER);
-    let times =
-        slower.map_or_else(String::new, |ends| format!(" ({} times)", three_digits(ends.ratio())));
-    format!(" and for writes beyond {capacity}{times}")
+    slower.map_or_else(String::new, |ends| {
+        format!(", writes {} times (from {capacity} on)", three_digits(ends.ratio()))
+    })
 }
 
 /// One figure over another, as far as that is a number.

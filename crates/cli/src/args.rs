@@ -358,8 +358,8 @@ pub(crate) struct ValidateArgs {
     /// Random seed, saved in the record [default: drawn]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// For contrast, a record of `ioscape suite`: shows how far off each benchmark's throughput is
-    /// as the prediction for every workload
+    /// A record of `ioscape suite`, for comparison: how far off one would be by taking each
+    /// benchmark's one throughput as the prediction for all workloads
     #[arg(long, value_name = "RECORD")]
     pub(crate) suite: Option<PathBuf>,
     /// Draw workloads that go through the page cache, or workloads that go past it [default:

@@ -56,7 +56,8 @@ struct PlaceArgs {
     /// The system: records under one label are compared with each other
     #[arg(long, value_name = "NAME", default_value = "main", value_parser = plain_name)]
     label: String,
-    /// The condition that the system is in, such as kernel-6.12, if conditions take turns
+    /// Name of the condition that was measured, such as kernel-6.12, if two or more are measured in
+    /// turn (A B A B)
     #[arg(long, value_name = "NAME", value_parser = plain_name)]
     block: Option<String>,
 }

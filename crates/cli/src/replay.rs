@@ -62,9 +62,10 @@ pub(crate) struct ReplayArgs {
     /// Data in the page cache at the start
     #[arg(long, value_enum, value_name = "STATE", default_value_t = StartArg::AsRecorded)]
     start: StartArg,
-    /// For a model. users: times as many threads, each as busy as before, on the same data. data: times
-    /// as many files, and times as much other data between two uses of a page. rate: times as many
-    /// calls per second. read: the share of requests that read, 0 to 1
+    /// For a model. users=N: N times as many threads, each as busy as before, on the same data.
+    /// data=N: N times as many files; between two uses of a page, N times as much other data is
+    /// touched. rate=N: N times as many calls per second. read=N: the share of requests that read,
+    /// 0 to 1
     #[arg(long, value_name = "users=N,data=N,rate=N,read=N", value_parser = parse_scale)]
     scale: Option<Scale>,
     /// For a model: repeat it from its start for this long [default: run it once]

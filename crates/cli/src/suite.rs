@@ -17,7 +17,7 @@ use ioscape_model::{
     Code, End, EndReason, Header, Host, Line, Method, Purpose, Record, Rules, Severity, Suite,
     Trial, Warning,
 };
-use ioscape_suite::{Event, Place, Plan, pool};
+use ioscape_suite::{Event, Name, Place, Plan, pool};
 
 pub(crate) use typed::SuiteArgs;
 
@@ -83,6 +83,7 @@ fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Resul
         metered: args.metered || purpose != Purpose::Scores,
         purpose,
         settings: args.settings(),
+        kernel_version: names.contains(&Name::Os).then_some(ioscape_suite::os::kernel::VERSION),
     };
     let target = suite.targets[0].clone();
     let header = Header {
@@ -266,7 +267,7 @@ fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Re
     } else if !args.common.quiet && !record.suite.trials.is_empty() {
         let mut text =
             ioscape_report::suite_text(&record, page_file::WIDTH, output::is_colourful());
-        text.push_str(&special::steps_text(&record));
+        text.push_str(&special::beside_text(&record));
         if purpose == Purpose::Critique {
             text.push_str(&special::critique_text(&record));
         }

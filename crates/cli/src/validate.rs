@@ -4,7 +4,6 @@
 //! The order is what makes it a test: the seed is in the new record before anything is measured,
 //! every visit is there before a model is fitted, and nothing is taken out afterwards.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Context;
@@ -247,6 +246,8 @@ fn finish(
     let trial = journal::open(out)?;
     let validation = scored(&args.record.to_string_lossy(), Some(args.workloads), record, &trial)?;
     let single_points = single_points(args)?;
+    let errors = critique::single_point_errors(&single_points, &validation.points);
+    let validation = Validation { single_points: errors.into_iter().collect(), ..validation };
     let page = ValidationPage {
         record,
         trial: &trial,
@@ -261,12 +262,7 @@ fn finish(
         answer(&crate::output::json(&validation)?)?;
     } else if !args.quiet {
         let color = output::is_colourful();
-        let mut text = ioscape_report::validation_text(&page, page_file::WIDTH, color);
-        for (name, error) in critique::single_point_errors(&single_points, &validation.points) {
-            let error = show_percent(error);
-            let _ = writeln!(text, "  {name} alone: half of the errors are above {error}");
-        }
-        let told = answer(&text);
+        let told = answer(&ioscape_report::validation_text(&page, page_file::WIDTH, color));
         say(&format!("record  {}", out.display()));
         if let Some(report) = &report {
             say(&format!("report  {}", report.display()));

@@ -93,7 +93,7 @@ pub fn forecast(question: &Question) -> Vec<ForecastRow> {
     let paper = planned_points(REGIONS, process_values);
     let paper_note = format!("for {REGIONS} regions, {process_values} values of process_num each");
     let global75 = GLOBAL75_ROUNDS * planned_points(1, process_values);
-    let global75_note = format!("all five graphs {GLOBAL75_ROUNDS} times, or up to 11 times");
+    let global75_note = format!("all five graphs in {GLOBAL75_ROUNDS} rounds, or in up to 11");
     let orthogonal_note = "3 values of four parameters, 2 of process_num".to_owned();
     let full_grid_note = "6 values of each of the five parameters".to_owned();
 
@@ -127,9 +127,9 @@ pub fn forecast(question: &Question) -> Vec<ForecastRow> {
 
 fn blend_note() -> String {
     format!(
-        "as many as the budget allows: about {BORDER_POINTS} for the borders, \
-         {BLEND_FAMILY_POINTS} and more for each region, then repeats of all these, and \
-         combinations of parameters"
+        "as many as the budget allows: about {BORDER_POINTS} for the borders, at least \
+         {BLEND_FAMILY_POINTS} for each region, then all of these again, and random combinations \
+         of parameters"
     )
 }
 

@@ -25,6 +25,10 @@ pub struct Suite {
     pub purpose: Purpose,
     /// What was set by hand.
     pub settings: SuiteSettings,
+    /// Version of the integer kernel that rates the processor; ratings of different versions do
+    /// not compare. Null in records from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_version: Option<u32>,
 }
 
 /// What a suite is for, besides the scores.

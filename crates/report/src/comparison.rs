@@ -93,19 +93,17 @@ pub(crate) fn sentence(
     };
     let open = [named(Verdict::NoDifferenceShown), named(Verdict::Inconclusive)].concat();
     let is_partly_proven = faster.len() + slower.len() > 0 && !open.is_empty();
-    let others = is_partly_proven.then(|| format!("; no difference is proven on {}", on(&open)));
+    let others = is_partly_proven.then(|| format!(" Too uncertain to tell: {}.", on(&open)));
     let others = others.unwrap_or_default();
     let found = match system.verdict {
-        Overall::Faster => format!(
-            "{letter} is faster {}, by more than chance{others}.",
-            place(&faster, Verdict::Faster)
-        ),
-        Overall::Slower => format!(
-            "{letter} is slower {}, by more than chance{others}.",
-            place(&slower, Verdict::Slower)
-        ),
+        Overall::Faster => {
+            format!("{letter} is faster {} ({CERTAIN}).{others}", place(&faster, Verdict::Faster))
+        }
+        Overall::Slower => {
+            format!("{letter} is slower {} ({CERTAIN}).{others}", place(&slower, Verdict::Slower))
+        }
         Overall::Mixed => format!(
-            "{letter} is faster {} and slower {}, by more than chance{others}.",
+            "{letter} is faster {} and slower {} ({CERTAIN}).{others}",
             place(&faster, Verdict::Faster),
             place(&slower, Verdict::Slower),
         ),
@@ -130,7 +128,8 @@ pub(crate) fn sentence(
         none if none.is_empty() => found,
         names => {
             format!(
-                "{found} Not judged, because one of the records measured nothing like it: {}.",
+                "{found} Not compared, because one of the records holds no measurements like \
+                 them: {}.",
                 few_or(&names, "")
             )
         }
@@ -138,7 +137,9 @@ pub(crate) fn sentence(
 }
 
 /// A sentence lists up to so many names.
-const FEW: usize = 5;
+const FEW: usize = 8;
+/// How sure a difference is that is called one.
+const CERTAIN: &str = "95 % certain";
 
 /// The names where they are few; `8 of 12 workloads` where there are more.
 fn few_or(names: &[&str], of_all: &str) -> String {
@@ -357,16 +358,17 @@ pub(crate) fn workloads(
     letter: &str,
 ) -> Table {
     let row = |comparison: &Comparison| {
-        vec![
-            comparison.name.clone(),
-            show_rate(comparison.baseline_bytes_per_s),
-            show_rate(comparison.throughput_bytes_per_s),
-            match comparison.verdict {
-                Verdict::OutOfRange => unknown(),
-                _ => figures::ratio(&span(&comparison.ratio)),
-            },
-            difference(comparison.verdict, comparison.resolution),
-        ]
+        let figures = match comparison.verdict {
+            // Figures that no measurement stands behind would be divided all the same.
+            Verdict::OutOfRange => [unknown(), unknown(), unknown()],
+            _ => [
+                show_rate(comparison.baseline_bytes_per_s),
+                show_rate(comparison.throughput_bytes_per_s),
+                figures::ratio(&span(&comparison.ratio)),
+            ],
+        };
+        let difference = difference(comparison.verdict, comparison.resolution);
+        [vec![comparison.name.clone()], figures.to_vec(), vec![difference]].concat()
     };
     let mut rows: Vec<Vec<String>> = comparisons.iter().map(row).collect();
     let mut sum = |name: &str, of: &Option<OverallRatio>| {
@@ -392,9 +394,9 @@ pub(crate) fn is_live(page: &ComparisonPage<'_>) -> bool {
 /// Says in a heading whether the figures of [`workloads`] were measured or predicted.
 pub(crate) fn workloads_basis(page: &ComparisonPage<'_>) -> &'static str {
     if is_live(page) {
-        "measured in alternation"
+        "measured in alternation; in brackets: 95 % intervals"
     } else {
-        "predicted; unproven: only such a difference would show"
+        "predicted; in brackets: 95 % intervals"
     }
 }
 
@@ -410,29 +412,30 @@ pub(crate) fn workloads_note(page: &ComparisonPage<'_>) -> String {
     let pairs = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
     format!(
         "Measured in alternation: throughput in {pairs} pairs of visits, one to A and one to B \
-         right after the other, and the ratio with the interval that the corrected test uses. The \
+         right after the other, and the ratio with its interval. The intervals are widened, because \
+         several workloads are tested at once. The \
          tests are corrected together (Holm): the chance of any false difference among them is \
          5 % at most.{unproven} The last row: the geometric mean of all ratios, from the \
-         rounds that hold all workloads."
+         rounds in which each workload was measured."
     )
 }
 
-const RESOLUTION_NOTE: &str =
-    " In brackets after unproven: the smallest difference that would have been shown.";
+const RESOLUTION_NOTE: &str = " Unclear: the two may be alike or differ; only a difference as large as the one in \
+     brackets would have been certain.";
 
-const WORKLOADS_NOTE: &str = "Predicted throughput, and the ratio with the interval \
-    that the corrected test uses. The ratio also uses what both records measured, so it can differ \
+const WORKLOADS_NOTE: &str = "Predicted throughput, and the ratio with its interval, which is \
+    widened because several workloads are tested at once. The ratio also uses what both records measured, so it can differ \
     from the quotient of the two columns. The tests of one record against A are corrected together (Holm): the \
     chance of any false difference among them is 5 % at most.";
 const SUMS_NOTE: &str = "The last rows: the geometric mean of all ratios in range, and the median \
     over workloads that both records measured.";
 
 /// What the figures of [`regions`] are.
-pub(crate) const REGIONS_NOTE: &str = "Throughput in the middle of each region (its focal point); 95 % intervals, not corrected for \
-    their number.";
+pub(crate) const REGIONS_NOTE: &str = "Throughput in the middle of each region (its focal point); each 95 % interval stands \
+    for itself, and is not widened for their number.";
 /// What the figures of [`caches`] are.
-pub(crate) const CACHES_NOTE: &str =
-    "Size of the cache that ends at each border; 95 % intervals, not corrected for their number.";
+pub(crate) const CACHES_NOTE: &str = "Size of the cache that ends at each border; each 95 % interval stands for itself, and is not \
+     widened for their number.";
 
 /// Throughput for the price; empty without prices.
 pub(crate) fn prices(page: &ComparisonPage<'_>) -> Table {
@@ -519,7 +522,7 @@ fn listed(names: &[&str]) -> String {
 /// What is slower than was tolerated; none where nothing is.
 pub(crate) fn intolerable(system: &SystemComparison, letter: &str) -> Option<String> {
     let list = system.beyond_tolerance.join(", ");
-    (!list.is_empty()).then(|| format!("{letter} is slower than was tolerated: {list}."))
+    (!list.is_empty()).then(|| format!("{letter} is slower than the tolerance allows in: {list}."))
 }
 
 /// Three digits, or two where the first of them comes late: `0.0083`.
@@ -548,9 +551,9 @@ fn difference(verdict: Verdict, seen_from: f64) -> String {
     match verdict {
         Verdict::Faster => "faster".to_owned(),
         Verdict::Slower => "slower".to_owned(),
-        Verdict::NoDifferenceShown => format!("unproven ({})", resolution(seen_from)),
-        Verdict::Inconclusive => format!("too coarse ({})", resolution(seen_from)),
-        Verdict::OutOfRange => "not judged".to_owned(),
+        Verdict::NoDifferenceShown => format!("unclear (< {})", resolution(seen_from)),
+        Verdict::Inconclusive => format!("too coarse (< {})", resolution(seen_from)),
+        Verdict::OutOfRange => "not compared".to_owned(),
     }
 }
 

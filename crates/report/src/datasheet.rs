@@ -87,7 +87,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let direct = map.datasheet.iter().find(|line| line.workload.access == Access::Direct);
     let span = direct.map(|line| {
         let span = figures::size(line.workload.unique_bytes as f64);
-        format!("Direct I/O on {span} (cached: memory). QD: in flight. ±: 95 %, of rates.")
+        format!("Direct I/O on {span} (cached: memory). ±: 95 %, of IOPS and throughput.")
     });
     let visits = || map.datasheet.iter().map(|line| line.visits);
     let is_once = visits().any(|visits| visits < 2);
@@ -95,16 +95,18 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let rest_on = match (is_once, is_repeated) {
         (false, _) => "The ± comes from the spread between measurements.",
         (true, true) => "Lines measured once are taken to repeat as well as the others.",
-        (true, false) => "No line was measured twice: the ± assumes a spread of 4 %.",
+        (true, false) => {
+            "No line was measured twice: a spread of 4 % between repeats is assumed in the ±."
+        }
     };
     let depth = best_depth(record).map(|estimate| {
         let work = &estimate.workload;
         format!(
-            "With {} requests, {} reads, more than {} in flight gain little: {}.",
+            "{} requests, {} of them reads: {} with {} in flight, hardly more with others.",
             figures::size(work.size_mean as f64),
             figures::percent(work.read_frac),
+            show_rate(estimate.throughput_bytes_per_s.mean),
             work.depth,
-            show_rate(estimate.throughput_bytes_per_s.mean)
         )
     });
     span.into_iter().chain([rest_on.to_owned()]).chain(depth).collect()

@@ -67,7 +67,7 @@ fn gathered(record: &Record, samples: &Samples<'_>) -> Vec<Warning> {
         let text = match group.as_slice() {
             many if is_said_graver => {
                 format!(
-                    "but only slightly, {} more of {total} {kind}: {}",
+                    "slightly, another {} of {total} {kind}, for example: {}",
                     many.len(),
                     many[0].text
                 )

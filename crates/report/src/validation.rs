@@ -150,12 +150,13 @@ pub(crate) fn sentences(page: &ValidationPage<'_>) -> Vec<String> {
     if let Some(blend) = blend {
         all.push(format!(
             "Half of the predictions are within {} of what was measured, three quarters within {}, \
-             nine in ten within {}. Measured twice, the same workloads are {} apart (median): \
-             even a perfect prediction would be off by half of that, from their mean.",
+             nine in ten within {}. Two measurements of one workload are {} apart (median): even a \
+             prediction that hits their mean is {} off each of them.",
             percent(blend.median),
             percent(blend.p75),
             percent(blend.p90),
             percent(validation.repeatability.median),
+            percent(validation.repeatability.median / 2.0),
         ));
         all.extend(coverage(blend));
         all.push(follows(validation, BLEND));
@@ -168,12 +169,24 @@ pub(crate) fn sentences(page: &ValidationPage<'_>) -> Vec<String> {
             percent(blend.median)
         ));
     }
+    let alone: Vec<String> = validation
+        .single_points
+        .iter()
+        .map(|(name, error)| format!("{name} {}", percent(*error)))
+        .collect();
+    if !alone.is_empty() {
+        all.push(format!(
+            "With the one throughput of a classic benchmark as the prediction for all workloads, \
+             half of the errors are above: {} (Chen and Patterson 1994: 50 to 65 %).",
+            alone.join(", ")
+        ));
+    }
     if let Some(blend) = blend {
         all.push(bands(page.record, blend));
         all.push(format!(
-            "Sizes were drawn log-evenly. Had they been drawn evenly, as in the paper, large ones \
-             would weigh more: the blend's median would be {}; that rests on few of them, and is as sure as if it \
-             came from {}.",
+            "Sizes were drawn log-evenly. Drawn evenly, as in the paper, large ones would weigh \
+             more, and the blend's median would be {}. That figure is uncertain, because few large \
+             ones were drawn: it is worth no more than a median over {}.",
             percent(blend.median_even_sizes),
             figures::count(effective_count(validation), "workload"),
         ));
@@ -219,11 +232,12 @@ pub(crate) fn follows(validation: &Validation, model: &str) -> String {
 
 fn bands(record: &Record, blend: &Errors) -> String {
     if record.borders.is_empty() {
-        return "The record declares no border, so no band around one is left out.".to_owned();
+        return "The record has no border, so nothing near one is left out.".to_owned();
     }
     format!(
-        "{} in the bands from 0.8 × onset to 2 × capacity around the borders, which the record had \
-         declared before anything was drawn. Without them the blend's median is {}.",
+        "{} near a border: between 0.8 times the size at which throughput begins to fall and \
+         twice the size of the cache, both as in the record, from before anything was drawn. \
+         Without them the blend's median is {}.",
         match blend.dropped {
             0 => "No workload lies".to_owned(),
             1 => "1 workload lies".to_owned(),

@@ -80,7 +80,7 @@ impl Name {
             Self::Andrew => "a tree of sources made, copied, looked at, read, compiled",
             Self::Sdet => "scripts of UNIX commands per hour, more at a time up to the peak",
             Self::TpcB => "debit and credit on flat files, each commit waits for storage",
-            Self::NetNews => "8192 articles of 16 KiB read, access times noted and not",
+            Self::NetNews => "8192 articles of 16 KiB read, with and without noting access times",
             Self::Sort => "an external merge sort of 48 MB",
             Self::Os => "getpid, cswitch, select, bcopy, read, open-close, create-delete, Andrew",
         }

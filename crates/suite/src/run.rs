@@ -4,11 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use ioscape_engine::counters::{Counters, Swapped};
 use ioscape_engine::error::{Error, Result};
 use ioscape_engine::target::Directory;
 use ioscape_engine::{Clock, RunId};
 use ioscape_model::units::show_bytes;
-use ioscape_model::{Host, Suite, Trial};
+use ioscape_model::{Code, Host, Suite, Trial, Warning};
 
 use crate::benchmark::{Benchmark, Turn};
 use crate::catalogue::Name;
@@ -156,7 +157,10 @@ fn attempt(plan: &Plan<'_>, name: Name, slot: Slot, bench: &mut Bench) -> Result
     bench.site.meter.check()?;
     let started_s = plan.clock.now_s();
     let turn = Turn { repeat: slot.repeat, seed: plan.seed };
+    let swapped = || Counters::open().swapped();
+    let before = swapped();
     let figures = bench.benchmark.trial(&mut bench.site, turn)?;
+    bench.site.warnings.extend(paged(before.zip(swapped())));
     Ok(Trial {
         benchmark: name.as_str().to_owned(),
         target: slot.target,
@@ -167,6 +171,19 @@ fn attempt(plan: &Plan<'_>, name: Name, slot: Slot, bench: &mut Bench) -> Result
         figures,
         io: bench.site.meter.share(),
         warnings: std::mem::take(&mut bench.site.warnings),
+    })
+}
+
+/// Classic benchmarks are to have memory enough and no paging (Ousterhout 1990, section 2).
+fn paged(swapped: Option<(Swapped, Swapped)>) -> Option<Warning> {
+    let (before, after) = swapped?;
+    let pages = after.pages_in.saturating_sub(before.pages_in);
+    (pages > 0).then(|| {
+        Warning::new(
+            Code::Swapping,
+            format!("{pages} pages came in from swap during the trial: memory was short"),
+            "free some memory, and run it again",
+        )
     })
 }
 
@@ -204,6 +221,7 @@ mod tests {
             metered,
             purpose: ioscape_model::Purpose::Scores,
             settings: SuiteSettings::default(),
+            kernel_version: None,
         }
     }
 

@@ -46,7 +46,7 @@ fn smaller_working_set(seen: &Seen<'_>) -> Option<Advice> {
     let gain = Some(ends.ratio()).filter(|gain| *gain >= WORTH && gain.is_finite())?;
     let under = border.unique_bytes.low.min(border.unique_bytes.onset);
     let text = format!(
-        "under {} reads keep {}; with {} they get {} (× {})",
+        "up to {} for sure, reads keep {}; with {} they get {} (× {})",
         show_size(under),
         show_rate(ends.near.throughput().mean),
         show_size(ends.far.value),
@@ -112,8 +112,8 @@ fn faster_device(seen: &Seen<'_>) -> Option<Advice> {
         let filled = ratio(queue.ops_per_s.value, one.ops_per_s.value)?;
         if apart <= ALIKE.ln() && filled < 4.0 {
             let text = format!(
-                "reads and writes both stop near {} IOPS, which looks like a provisioned limit: \
-                 raise it, a faster model would not help",
+                "reads and writes both stop near {} IOPS, probably a provisioned limit: raise \
+                 that, a faster kind of disk would not help",
                 show_iops(queue.ops_per_s.value)
             );
             return Some(advise(AdviceKind::FasterDevice, text, &figures));
@@ -153,7 +153,9 @@ fn more_in_flight(seen: &Seen<'_>) -> Option<Advice> {
         return Some(advise(AdviceKind::MoreInFlight, text, &figures));
     }
     (gain < QUEUE_WORTH).then(|| {
-        let text = format!("32 reads at once give {queue} IOPS, one at a time {one}, but {waits}");
+        let text = format!(
+            "32 reads at once give {queue} IOPS, one at a time {one}; but 32 at once have {waits}"
+        );
         advise(AdviceKind::FewerInFlight, text, &figures)
     })
 }

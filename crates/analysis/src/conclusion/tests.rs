@@ -141,13 +141,13 @@ fn the_answer_holds_the_figures_that_were_measured() {
     );
     assert_eq!(
         said.reads,
-        "random 16 KiB, 1 process: from memory, up to 256 MiB (±5.9 %) of data, 4.00 GB/s, 244k IOPS, \
-         p99 12.3 µs; spread over 1 GiB, 100 MB/s, 6.10k IOPS, p99 492 µs"
+        "buffered random 16 KiB, 1 process. Working set up to 256 MiB (±5.9 %): from memory, 4.00 GB/s, 244k IOPS, \
+         p99 12.3 µs; 1 GiB: 100 MB/s, 6.10k IOPS, p99 492 µs"
     );
     assert!(said.writes.starts_with("no limit found: 1 GiB"), "{}", said.writes);
     assert_eq!(
         said.limit,
-        "The disk: for reads beyond 256 MiB of data (1 GiB: 40.0 times as slow)."
+        "The disk, once data no longer fit in memory: at 1 GiB reads are 40.0 times slower (from 256 MiB on)."
     );
 }
 
@@ -242,7 +242,8 @@ fn each_criterion_can_lower_the_grade_and_the_worst_decides() {
         let said = conclude(&record).unwrap();
         assert_eq!(said.trust.grade, grade, "{:?}", said.trust);
         assert!(said.trust.reasons[0].contains(reason), "{:?}", said.trust);
-        assert_eq!(said.trust.reasons.len(), 2);
+        // What earns an A is not named beside what does not.
+        assert_eq!(said.trust.reasons.len(), if grade == Grade::A { 2 } else { 1 });
         assert_eq!(kinds(&said).contains(&AdviceKind::MeasureAgain), grade == Grade::D);
     }
 }

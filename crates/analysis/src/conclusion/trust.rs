@@ -47,15 +47,17 @@ pub(super) fn trust(record: &Record) -> Trust {
     // Stable: among equals the order above decides.
     reasons.sort_by_key(|reason| std::cmp::Reverse(reason.grade));
     let grade = reasons.first().map_or(Grade::D, |reason| reason.grade);
-    let texts = reasons.into_iter().take(2).map(|reason| reason.text);
+    // What earns an A is no weak point, unless everything does.
+    let is_told = |reason: &Reason| reason.grade > Grade::A || grade == Grade::A;
+    let texts = reasons.into_iter().filter(is_told).take(2).map(|reason| reason.text);
     Trust { grade, meaning: meaning(grade).to_owned(), reasons: texts.collect() }
 }
 
 fn meaning(grade: Grade) -> &'static str {
     match grade {
-        Grade::A => "a repeat of the run may differ by up to 15 %",
-        Grade::B => "a repeat of the run may differ by up to 30 %",
-        Grade::C => "a repeat of the run may differ by up to a factor of two",
+        Grade::A => "a repeat of the run may give figures up to 15 % apart",
+        Grade::B => "a repeat of the run may give figures up to 30 % apart",
+        Grade::C => "a repeat of the run may give from half to twice a figure",
         Grade::D => "measure again before you decide",
     }
 }
@@ -129,7 +131,7 @@ fn spread(record: &Record) -> Option<Reason> {
     }
     let known = record.estimates.iter().any(|estimate| estimate.visits > 1)
         || map.datasheet.iter().any(|line| line.visits > 1);
-    let text = "hardly any workload was measured twice, so part of each ± is assumed".to_owned();
+    let text = "the ± holds within this run: hardly any workload was measured twice".to_owned();
     (!known || record.warnings.iter().any(is_short)).then_some(Reason { grade: Grade::C, text })
 }
 
@@ -146,7 +148,7 @@ fn control(record: &Record) -> Option<Reason> {
     let (low, high) = (rates[0] / median, rates[rates.len() - 1] / median);
     let moved = (1.0 - low).max(high - 1.0);
     let text = format!(
-        "a repeated check varied from {:.0} to {:.0} % of its median",
+        "the control measurement varied from {:.0} to {:.0} % of its median",
         low * 100.0,
         high * 100.0
     );

@@ -53,7 +53,8 @@ fn busy(facts: &Facts) -> Option<Warning> {
     let pressure = facts.sample.cpu_pressure.unwrap_or(0.0);
     graded(share.max(pressure / 2.0), BUSY[0], BUSY[1], || {
         let text = format!(
-            "others use {} of the processors, and somebody waited for one during {} of the time",
+            "other programs use {} of the processors; during {} of the time some program had to \
+             wait for one",
             show_percent(share),
             show_percent(pressure)
         );
@@ -80,7 +81,10 @@ fn device_busy(facts: &Facts) -> Option<Warning> {
 fn memory(facts: &Facts) -> Option<Warning> {
     let share = facts.sample.memory_pressure?;
     graded(share, MEMORY_PRESSURE[0], MEMORY_PRESSURE[1], || {
-        let text = format!("somebody waited for memory during {} of the time", show_percent(share));
+        let text = format!(
+            "some program had to wait for memory during {} of the time",
+            show_percent(share)
+        );
         let remedy = "free memory: caches are smaller now than they will be";
         Warning::new(Code::Swapping, text, remedy)
     })

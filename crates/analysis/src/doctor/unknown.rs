@@ -64,7 +64,7 @@ fn host(facts: &Facts) -> Vec<Unknown> {
         ),
         of(
             "whether there is credit for bursts, and how much of it is left",
-            "if a rate drops to a round figure during a run, the rate before came from such credit: look for drift warnings",
+            "if a rate drops to a round figure, such as 3000 IOPS, during a run, the rate before it came from such credit: look for drift warnings",
         ),
     ]
 }

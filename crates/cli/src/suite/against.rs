@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ioscape_model::{Better, Contrast, Record};
 use ioscape_report::suite_figure;
-use ioscape_suite::pool;
+use ioscape_suite::{Name, ousterhout, pool};
 
 use crate::exit::{Exit, usage};
 use crate::output::answer;
@@ -35,6 +35,13 @@ pub(crate) fn compare(
                 path.display()
             )));
         }
+        if let Some((was, is)) = kernels(baseline, record) {
+            return Err(usage(format!(
+                "{} rates the processor by version {is} of the integer kernel, the baseline by \
+                 version {was}: run both with one version of ioscape",
+                path.display()
+            )));
+        }
         let contrasts = pool::between(&baseline.suite.trials, &record.suite.trials);
         if json {
             let record = path.to_string_lossy();
@@ -51,8 +58,40 @@ pub(crate) fn compare(
     Ok(Some(Exit::Fine))
 }
 
+/// The versions of the integer kernel, where they are known and differ.
+fn kernels(a: &Record, b: &Record) -> Option<(u32, u32)> {
+    let version = |record: &Record| record.suite.suite.as_ref()?.kernel_version;
+    version(a).zip(version(b)).filter(|(a, b)| a != b)
+}
+
 fn settings(record: &Record) -> Option<ioscape_model::SuiteSettings> {
     record.suite.suite.as_ref().map(|suite| suite.settings.clone())
+}
+
+/// Whether the operating system keeps up with the processor from the baseline's machine to this
+/// one: MIPS-relative speed with the baseline as the reference (Ousterhout 1990, section 3).
+fn keeps_up(contrasts: &[Contrast]) -> Option<String> {
+    let ratio = |name: &str| {
+        let mut of_os = contrasts.iter().filter(|one| one.benchmark == Name::Os.as_str());
+        of_os.find(|one| one.name == name).map(|one| one.ratio.mean)
+    };
+    let processor = ratio("integer kernel")?;
+    let speeds = ousterhout::COMPARED.iter().filter(|(name, _)| *name != ousterhout::COPY);
+    // A rate is better where it is higher, a time where it is lower.
+    let of = |(name, theirs): &(&str, &str)| {
+        let ratio = ratio(name)?;
+        let faster = if ousterhout::unit_of(theirs).1 == "s" { 1.0 / ratio } else { ratio };
+        Some(faster / processor)
+    };
+    let speeds: Vec<f64> = speeds.filter_map(of).collect();
+    let mean = ousterhout::geometric_mean(speeds.iter().copied());
+    mean.is_finite().then(|| {
+        format!(
+            "  processor × {processor:.2}; the calls of the operating system are {mean:.2} times \
+             as fast as that would make them, in the geometric mean of {}",
+            speeds.len()
+        )
+    })
 }
 
 fn text(path: &str, contrasts: &[Contrast], baseline: &Record) -> String {
@@ -79,5 +118,6 @@ fn text(path: &str, contrasts: &[Contrast], baseline: &Record) -> String {
             contrast.benchmark, contrast.name, of.mean, of.low, of.high
         ));
     }
+    lines.extend(keeps_up(contrasts));
     lines.join("\n")
 }

@@ -4,8 +4,9 @@ use ioscape_model::units::{show_bytes, show_percent, show_rate};
 use ioscape_model::{Record, SuiteLines};
 use ioscape_suite::Name;
 use ioscape_suite::critique::{self, Judged};
+use ioscape_suite::iostone;
 use ioscape_suite::os::names::step;
-use ioscape_suite::ousterhout::{Check, MachineMeans, Published};
+use ioscape_suite::ousterhout::{COMPARED, Check, MachineMeans, Published};
 
 use crate::exit::Exit;
 use crate::output::answer;
@@ -66,8 +67,8 @@ pub(super) fn published(json: bool) -> anyhow::Result<Exit> {
     let ((rows, of_rows), (copies, of_copies)) = (agreeing(false), agreeing(true));
     lines.push(String::new());
     lines.push(format!(
-        "{rows} of {of_rows} relative speeds follow from the other figures within rounding, and of \
-         those for copying (bcopy) {copies} of {of_copies}; these do not:"
+        "{rows} of {of_rows} relative speeds, and {copies} of {of_copies} more for copying \
+         (bcopy), follow from the other printed figures within rounding; these do not:"
     ));
     for check in checks.iter().filter(|check| !check.agrees) {
         let row = &check.row;
@@ -159,23 +160,57 @@ fn row(lines: &SuiteLines, one: &Judged) -> String {
     )
 }
 
-/// The step that the sweep of create-delete found on each target, in words.
-pub(super) fn steps_text(record: &Record) -> String {
+/// What the figures say beside those of the papers, in words.
+pub(super) fn beside_text(record: &Record) -> String {
     let lines = &record.suite;
     let Some(suite) = lines.suite.as_ref() else { return String::new() };
-    if !suite.benchmarks.iter().any(|name| name == Name::Os.as_str()) {
-        return String::new();
+    let has = |name: Name| suite.benchmarks.iter().any(|other| other == name.as_str());
+    let mut said = Vec::new();
+    for (number, target) in suite.targets.iter().enumerate().filter(|_| has(Name::Os)) {
+        said.push(step_text(lines, number as u32, &target.path));
+        said.extend(keeps_up(lines, number as u32));
     }
-    let of = |(number, target): (usize, &ioscape_model::Target)| {
-        let found = match step(&lines.scores, number as u32) {
-            Some((size, factor)) => {
-                format!("takes {factor:.1} times as long beyond {size} KB as up to it")
-            }
-            None => "has no step up to 16 KB".to_owned(),
-        };
-        format!("\ncreate-delete on {} {found}", target.path)
+    if has(Name::Iostone1987) {
+        let machines = iostone::OF_1987.map(|(machine, score)| format!("{machine} {score}"));
+        said.push(format!("IOStone in 1987 (its Table 1): {}", machines.join(", ")));
+    }
+    said.insert(0, String::new()); // each begins on a line of its own
+    said.join("\n")
+}
+
+/// The step that the sweep of create-delete found.
+fn step_text(lines: &SuiteLines, target: u32, path: &str) -> String {
+    let found = match step(&lines.scores, target) {
+        Some((size, factor)) => {
+            format!("takes {factor:.1} times as long beyond {size} KB as up to it")
+        }
+        None => "has no step up to 16 KB".to_owned(),
     };
-    suite.targets.iter().enumerate().map(of).collect()
+    format!("create-delete on {path} {found}")
+}
+
+/// Whether the operating system keeps up with the processor (Ousterhout 1990, section 12).
+fn keeps_up(lines: &SuiteLines, target: u32) -> Option<String> {
+    let relative = |name: &str| {
+        let mut of_os = lines
+            .scores
+            .iter()
+            .filter(|score| score.benchmark == Name::Os.as_str() && score.target == target);
+        of_os.find(|score| score.name == name).map(|score| score.mean)
+    };
+    let mean = relative("relative, geometric mean")?;
+    let mut parts: Vec<(&str, f64)> = COMPARED
+        .iter()
+        .filter_map(|(name, _)| Some((*name, relative(&format!("relative {name}"))?)))
+        .collect();
+    parts.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let ((least, low), (most, high)) = (parts.first()?, parts.last()?);
+    Some(format!(
+        "the operating system {} with the processor: beside a MicroVAX II of 1990 its calls are \
+         {mean:.2} times as fast as the processor would make them (from {low:.2}, {least}, to \
+         {high:.2}, {most})",
+        if mean >= 1.0 { "has kept up" } else { "has not kept up" }
+    ))
 }
 
 /// The same for scripts.

@@ -41,8 +41,9 @@ pub(crate) struct CachesArgs {
     /// What is in memory at the start.
     #[arg(long, value_enum, default_value_t = TypedStart::Cold)]
     start: TypedStart,
-    /// How often the simulated kernel updates the page counts by which it decides what to evict; a
-    /// real one does so about every 2 s [default: 2s or a 200th of the length of the trace, whichever is shorter]
+    /// How often the simulated kernel counts the pages of its lists (active, inactive), which
+    /// steers what it evicts; Linux does so about every 2 s [default: 2s, or a 200th of the
+    /// trace's length if that is shorter]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_s)]
     counters: Option<f64>,
     /// Answer as JSON.

@@ -154,7 +154,7 @@ fn what_is_worse_than_tolerated_is_exit_code_1_and_a_page_and_a_text_say_so() {
     let output = work.output(&[&arguments[..], &["--out", "page.html"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("B is slower") && text.contains("than was tolerated"), "{text}");
+    assert!(text.contains("B is slower") && text.contains("than the tolerance allows"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let page = std::fs::read_to_string(work.path("page.html")).unwrap();
     assert!(page.contains("B is slower") && page.contains("\"overlay\""));

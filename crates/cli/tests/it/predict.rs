@@ -160,7 +160,7 @@ fn what_is_doubtful_about_the_map_stands_beside_what_rests_on_it() {
     }
     let text = work.stdout(&["predict", "r.jsonl", "-w", "oltp"]);
     let doubts = text.split("What to doubt").nth(1).unwrap();
-    assert!(doubts.contains("the map, border not reached: "), "{text}");
+    assert!(doubts.contains("in the map: border not reached: "), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 

@@ -4,6 +4,7 @@ use ioscape_engine::{Class, ClassCount, Finished, Window};
 use ioscape_model::units::{show_seconds, three_digits};
 use ioscape_model::{
     ClassTotals, Classes, Code, Interval, Point, ResponseTime, Rules, Severity, Spent, Warning,
+    Workload,
 };
 
 use super::settle::{Settled, growth_of_written, longest_s, written_bytes};
@@ -95,6 +96,7 @@ impl Visit<'_> {
             dirty_bytes: last.and_then(|window| window.dirty_bytes),
             writeback_bytes: last.and_then(|window| window.writeback_bytes),
             cpu_s_per_op: cpu_s_per_op(kept),
+            io_time_fraction: io_time_fraction(self.subject.work, &totals),
             steady,
             windows: kept.len() as u32,
             windows_cut: check.cut as u32,
@@ -315,6 +317,12 @@ fn write_absorbed_fraction(windows: &[Window]) -> Option<f64> {
 
 fn cpu_s_per_op(windows: &[Window]) -> Option<f64> {
     known_share(windows, |window| window.cpu_s, |window| window.ops() as f64)
+}
+
+/// The time of all requests over the time in which they could have been in flight.
+fn io_time_fraction(work: &Workload, totals: &Totals) -> Option<f64> {
+    let possible_s = work.in_flight() * totals.length_s;
+    share(totals.all.time_s, possible_s).filter(|_| work.rate <= 0.0).map(|part| part.min(1.0))
 }
 
 fn stolen_doubt(windows: &[Window]) -> Option<Warning> {

@@ -9,7 +9,10 @@
 use ioscape_analysis::focal::{Axis, CurvePoint, Easier, good_range, least_restrictive};
 use ioscape_model::graph::GOOD_FRACTION;
 use ioscape_model::units::show_bytes;
-use ioscape_model::{Layer, Point, Ranges, Region, RegionKind, RegionUniqueBytes, Workload};
+use ioscape_model::{
+    Border, BorderUniqueBytes, Curve, FoundBy, Layer, Point, Ranges, Region, RegionKind,
+    RegionUniqueBytes, Workload,
+};
 
 use super::graph::{Graphs, Replay, divisible, multiple};
 use super::{Landscape, Plan, Seen, Visit};
@@ -107,6 +110,7 @@ impl Global75Plan {
             ("seq_frac", Graphs::seq_frac(replay, focal, round)?, Axis::Linear),
             ("process_num", graphs.process_num(replay, focal, round)?, Axis::Counted),
         ];
+        map.borders = cache_end(&drawn[0].1).into_iter().collect();
         for (name, curve, axis) in drawn {
             let Some((low, high)) = good_range(&curve, axis) else { continue };
             let show = |value: f64| match axis {
@@ -161,6 +165,29 @@ fn at_the_edge(curve: &[CurvePoint]) -> Option<usize> {
     let last = curve.iter().rposition(good)?;
     let edge = curve.get(last..last + 2)?;
     divisible(edge).then_some(last)
+}
+
+/// The size of the effective file cache: where the graph leaves the good range for the last time,
+/// known to the two values measured on both sides. None where it never does.
+fn cache_end(curve: &[CurvePoint]) -> Option<Border> {
+    let (_, capacity) = good_range(curve, Axis::Logarithmic)?;
+    let within = curve.iter().rfind(|point| point.value <= capacity)?;
+    let beyond = curve.iter().find(|point| point.value > capacity)?;
+    let highest = curve.iter().map(|point| point.throughput_bytes_per_s).fold(0.0, f64::max);
+    let last = curve.last()?.throughput_bytes_per_s;
+    Some(Border {
+        unique_bytes: BorderUniqueBytes {
+            onset: within.value,
+            capacity,
+            low: within.value,
+            high: beyond.value,
+        },
+        curve: Curve::Mixed,
+        found_by: FoundBy::Slope,
+        step: highest / last,
+        layer: Layer::default(),
+        revision: 0,
+    })
 }
 
 /// Whether two vectors differ by less than the graphs can tell.

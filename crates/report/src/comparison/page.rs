@@ -239,11 +239,11 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
             note: match comparison.verdict {
                 Verdict::Faster => "faster",
                 Verdict::Slower => "slower",
-                Verdict::NoDifferenceShown => "no difference shown",
+                Verdict::NoDifferenceShown => "too uncertain to tell",
                 Verdict::Inconclusive => {
-                    "no difference shown, and too coarse for one as small as asked for"
+                    "too uncertain to tell, and too coarse for a difference as small as asked for"
                 }
-                Verdict::OutOfRange => "not judged: a record measured nothing like it",
+                Verdict::OutOfRange => "not compared: a record holds no measurements like it",
             }
             .to_owned(),
         };
@@ -261,8 +261,8 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
         } else {
             "Throughput over that of A, predicted".to_owned()
         },
-        caption: "Above 1 a system is faster than A. Bars: the interval that the corrected test \
-                  uses, so that a bar across 1 is a difference that was not shown. The vertical \
+        caption: "Above 1 a system is faster than A. Bars: 95 % intervals, corrected for \
+                  the number of tests. A bar across 1: too uncertain to tell. The vertical \
                   axis is logarithmic."
             .to_owned(),
         x: Axis::of_names("workload", names),

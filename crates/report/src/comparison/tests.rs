@@ -44,19 +44,19 @@ fn one_sentence_says_what_was_found_and_where() {
         (
             system(Overall::Faster, Faster),
             &[comparison("oltp", Faster), comparison("scan", NoDifferenceShown)][..],
-            "B is faster over all and on oltp, by more than chance; no difference is proven on scan. Throughput of B over A, predicted \
+            "B is faster over all and on oltp (95 % certain). Too uncertain to tell: scan. Throughput of B over A, predicted \
              for 12 workloads: × 1.30 (1.17–1.43) in the geometric mean, from × 2.00 (oltp) to × 2.00 (scan).",
         ),
         (
             system(Overall::Mixed, NoDifferenceShown),
             &mixed,
-            "B is faster on oltp and slower on scan, by more than chance. Throughput of B over A, predicted \
+            "B is faster on oltp and slower on scan (95 % certain). Throughput of B over A, predicted \
              for 12 workloads: × 1.30 (1.17–1.43) in the geometric mean, which may be chance, from × 2.00 (oltp) to × 2.00 (scan).",
         ),
         (
             system(Overall::Slower, Slower),
             &[],
-            "B is slower over all, by more than chance. Throughput of B over A, predicted \
+            "B is slower over all (95 % certain). Throughput of B over A, predicted \
              for 12 workloads: × 1.30 (1.17–1.43) in the geometric mean.",
         ),
     ] {
@@ -75,7 +75,7 @@ fn one_sentence_says_what_was_found_and_where() {
     let said = sentence(&system(Overall::Faster, Faster), &far, "B");
     assert!(
         said.ends_with(
-            "Not judged, because one of the records measured nothing like it: depth=64."
+            "Not compared, because one of the records holds no measurements like them: depth=64."
         ),
         "{said}"
     );

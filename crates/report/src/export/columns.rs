@@ -59,6 +59,7 @@ pub fn visits(record: &Record) -> Table {
     table.real("spent_measuring_s", |point| Some(point.spent_s.measuring));
     table.real("spent_sync_s", |point| Some(point.spent_s.sync));
     warnings(&mut table, |point: &Point| &point.warnings);
+    table.real("io_time_fraction", |point| point.io_time_fraction);
     table.finish()
 }
 

@@ -87,7 +87,7 @@ fn doubted(page: &mut Page, document: &Predictions) {
         let doubt = Doubt::about(warning);
         let Warning { text, remedy, .. } = warning;
         page.doubt(&Doubt {
-            title: format!("the map, {}", doubt.title),
+            title: format!("in the map: {}", doubt.title),
             text: format!("{text}; {remedy}"),
             ..doubt
         });

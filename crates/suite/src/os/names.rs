@@ -64,7 +64,7 @@ pub(super) fn figures(timer: &Timer, site: &Site) -> Result<Vec<TrialFigure>> {
         figures.push(seconds(name, timed.per_call_s));
         if let Some((before, after)) = before.zip(device_writes(site)) {
             let per_call = (after - before) as f64 / timed.calls as f64;
-            figures.push(count(&format!("{name}: device writes"), per_call, "each"));
+            figures.push(count(&format!("{name}: device writes"), per_call, "per file"));
         }
     }
     let short = timer.shortened(0.25);
