@@ -25,10 +25,18 @@ const ROUGH: f64 = 0.3;
 /// The conclusion; none for a record that holds no map, or nothing of one yet.
 pub fn conclude(record: &Record) -> Option<Conclusion> {
     let seen = Seen::new(record)?;
+    let (reads, writes) = (seen.reads(), seen.writes());
+    let of_reads = reads.as_ref().filter(|_| seen.read_border.is_some()).map(Ends::requests);
+    let mut of_writes = writes.as_ref().map(Ends::requests).unwrap_or_default();
+    // Writes are told right below reads: which requests is said once where they are alike.
+    if of_reads.as_ref() == Some(&of_writes) {
+        of_writes.clear();
+    }
+    let of_reads = of_reads.unwrap_or_default();
     Some(Conclusion {
         storage: storage(&seen),
-        reads: fast(&seen, (seen.read_border, "from"), seen.reads().as_ref()),
-        writes: fast(&seen, (seen.write_border, "into"), seen.writes().as_ref()),
+        reads: fast(&seen, (seen.read_border, &READING), (reads.as_ref(), &of_reads)),
+        writes: fast(&seen, (seen.write_border, &WRITING), (writes.as_ref(), &of_writes)),
         limit: limit(&seen),
         trust: trust::trust(record),
         advice: advice::advice(&seen),
@@ -117,16 +125,21 @@ impl<'a> Ends<'a> {
         Some(Self { near: *before.or(curve.first())?, far: *curve.last()? })
     }
 
+    /// `buffered random 16 KiB, 1 process. `.
+    fn requests(&self) -> String {
+        format!("{}. ", requests(&self.far.estimate.workload))
+    }
+
     /// Times as fast before the fall as at the end.
     fn ratio(&self) -> f64 {
         self.near.throughput().mean / self.far.throughput().mean
     }
 }
 
-/// `4.12 GB/s, 251k IOPS, p99 5.12 µs`.
-fn pace(spot: &Spot<'_>) -> String {
+/// `4.12 GB/s, 251k IOPS, p99 5.12 µs`, with an aside after the rate.
+fn pace(spot: &Spot<'_>, aside: &str) -> String {
     format!(
-        "{}, {} IOPS, p99 {}",
+        "{}{aside}, {} IOPS, p99 {}",
         show_rate(spot.throughput().mean),
         show_iops(spot.estimate.ops_per_s.mean),
         show_seconds(spot.estimate.response_time_s.p99)
@@ -216,11 +229,28 @@ fn cached(seen: &Seen<'_>) -> String {
     })
 }
 
-/// `buffered random 16 KiB, 1 process. Working set up to 256 MiB: from memory, 4 GB/s; 1 GiB: in steady state, 100 MB/s`
+/// The words for one direction.
+struct Way {
+    /// What requests for the same data over and over do.
+    again: &'static str,
+    /// Where memory is on the way.
+    preposition: &'static str,
+    /// The line of the data sheet that is served from memory as well, by requests of another size.
+    memory_line: Option<&'static str>,
+}
+
+const READING: Way = Way {
+    again: "Reading over and over",
+    preposition: "from",
+    memory_line: Some("cached_read_4k"),
+};
+const WRITING: Way = Way { again: "Rewriting", preposition: "into", memory_line: None };
+
+/// `buffered random 16 KiB, 1 process. Reading over and over up to 256 MiB: from memory, 4 GB/s; 1 GiB: 100 MB/s`
 fn fast(
     seen: &Seen<'_>,
-    (border, way): (Option<&Border>, &str),
-    ends: Option<&Ends<'_>>,
+    (border, way): (Option<&Border>, &Way),
+    (ends, requests): (Option<&Ends<'_>>, &str),
 ) -> String {
     if seen.record.header.is_read_only {
         return "not mapped: with --read-only there is only the data sheet".to_owned();
@@ -230,22 +260,35 @@ fn fast(
     }
     match (border, ends) {
         (Some(border), Some(ends)) => format!(
-            "{}. Working set {}: {way} {}, {}; {}: {}{}",
-            requests(&ends.far.estimate.workload),
+            "{requests}{} {}: {} {}, {}; {}: {}{}",
+            way.again,
             capacity(border),
+            way.preposition,
             cache_of(border),
-            pace(&ends.near),
+            pace(&ends.near, &other_size(seen, way, border, &ends.near)),
             show_size(ends.far.value),
             kind_of_figure(&ends.far),
-            pace(&ends.far),
+            pace(&ends.far, ""),
         ),
         (Some(border), None) => format!("fast for a working set {}", capacity(border)),
         (None, Some(ends)) => {
             let most = show_size(ends.far.value);
-            format!("no limit found: {most}, the most that was tried, at {}", pace(&ends.far))
+            format!("no limit found: {most}, the most that was tried, at {}", pace(&ends.far, ""))
         }
         (None, None) => "too few measurements to say".to_owned(),
     }
+}
+
+/// ` (2.43 GB/s with 4 KiB)`: the other speed from memory that stands on the page.
+fn other_size(seen: &Seen<'_>, way: &Way, border: &Border, near: &Spot<'_>) -> String {
+    let is_other = |line: &&SheetFigures| {
+        border.layer == Layer::Cache && line.workload.size_mean != near.estimate.workload.size_mean
+    };
+    let line = way.memory_line.and_then(|name| seen.line(name)).filter(is_other);
+    line.map_or_else(String::new, |line| {
+        let (rate, size) = (line.throughput_bytes_per_s.value, line.workload.size_mean as f64);
+        format!(" ({} with {})", show_rate(rate), show_size(size))
+    })
 }
 
 /// `up to 4.00 GiB (±1.3 %)`; `up to somewhere between 200 MiB and 1.00 GiB` where it is known no better.
@@ -277,12 +320,20 @@ fn limit(seen: &Seen<'_>) -> String {
     if let Some(border) = seen.read_border {
         let capacity = show_size(border.unique_bytes.capacity);
         let Some(ends) = seen.reads() else { return format!("The disk, beyond {capacity}.") };
+        if ends.ratio() <= SLOWER {
+            return format!(
+                "The disk, once data do not fit in memory; it is as fast: reads of {} keep their \
+                 speed beyond {capacity}{}.",
+                show_size(ends.far.value),
+                slow_writes(seen, ends.far.value)
+            );
+        }
         return format!(
-            "The disk, once data no longer fit in memory: at {} reads are {} times slower (from \
-             {capacity} on){}.",
-            show_size(ends.far.value),
+            "The disk, once data do not fit in memory: reads from {capacity} on ({} times slower at \
+             {}){}.",
             three_digits(ends.ratio()),
-            slow_writes(seen)
+            show_size(ends.far.value),
+            slow_writes(seen, ends.far.value)
         );
     }
     let hits =
@@ -309,13 +360,16 @@ fn limit(seen: &Seen<'_>) -> String {
     }
 }
 
-/// `, writes 1.9 times (from 200 MiB on)`, as far as that is known and they are slower.
-fn slow_writes(seen: &Seen<'_>) -> String {
+/// `, writes from 200 MiB on (1.90 times)`, as far as that is known and they are slower; with the
+/// amount of data where it is another than that of reads.
+fn slow_writes(seen: &Seen<'_>, reads_far: f64) -> String {
     let Some(border) = seen.write_border else { return String::new() };
     let capacity = show_size(border.unique_bytes.capacity);
     let slower = seen.writes().filter(|ends| ends.ratio() > SLOWER);
     slower.map_or_else(String::new, |ends| {
-        format!(", writes {} times (from {capacity} on)", three_digits(ends.ratio()))
+        let (far, ratio) = (show_size(ends.far.value), three_digits(ends.ratio()));
+        let at = if far == show_size(reads_far) { String::new() } else { format!(" at {far}") };
+        format!(", writes from {capacity} on ({ratio} times{at})")
     })
 }
 

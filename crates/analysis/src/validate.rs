@@ -113,7 +113,7 @@ pub fn validation(trial: Trial, points: Vec<ValidationPoint>) -> Validation {
         models: models.collect(),
         rank_correlation: correlations.collect(),
         repeatability: repeatability(&scored),
-        single_points: BTreeMap::new(),
+        single_point_errors: BTreeMap::new(),
         points,
     }
 }

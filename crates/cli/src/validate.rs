@@ -247,7 +247,7 @@ fn finish(
     let validation = scored(&args.record.to_string_lossy(), Some(args.workloads), record, &trial)?;
     let single_points = single_points(args)?;
     let errors = critique::single_point_errors(&single_points, &validation.points);
-    let validation = Validation { single_points: errors.into_iter().collect(), ..validation };
+    let validation = Validation { single_point_errors: errors.into_iter().collect(), ..validation };
     let page = ValidationPage {
         record,
         trial: &trial,

@@ -432,10 +432,10 @@ pub struct Validation {
     pub rank_correlation: BTreeMap<String, BTreeMap<String, f64>>,
     /// A perfect prediction would be off by half of it.
     pub repeatability: Repeatability,
-    /// Median error of each classic benchmark's one throughput, bytes per second, taken as the
-    /// prediction for all workloads (Chen and Patterson 1994, section 9); empty without `--suite`.
+    /// Median of |predicted/measured − 1| over all workloads, where each classic benchmark's one
+    /// throughput is the prediction (Chen and Patterson 1994, section 9); empty without `--suite`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub single_points: BTreeMap<String, f64>,
+    pub single_point_errors: BTreeMap<String, f64>,
     /// All that were measured, in the order of their first visit; none was removed. Those visited
     /// twice are scored.
     pub points: Vec<ValidationPoint>,

@@ -257,9 +257,9 @@ pub struct Point {
     pub writeback_bytes: Option<u64>,
     /// Processor time of the tool per request, seconds; null where unknown.
     pub cpu_s_per_op: Option<f64>,
-    /// Share of the time in which requests could have been in flight that they were, in a closed
-    /// loop: the rest is the tool's own work between them. Half of it at least makes a workload one
-    /// of I/O (Chen and Patterson 1994, section 2); null in an open loop and where unknown.
+    /// Time of all requests over the most that was possible (processes × depth × time), in a closed
+    /// loop: the rest is the tool's own work. Half of it at least makes a workload one of I/O (Chen
+    /// and Patterson 1994, section 2). It says nothing with `--engine null`; null in an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_time_fraction: Option<f64>,
     /// Whether a steady state was reached.

@@ -10,7 +10,7 @@ use crate::host::{is_in_memory, is_network};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Resource {
-    /// Its processors: a quota of its control group, or others that want them.
+    /// Its processors: a quota of its control group, others that want them, or slower ones.
     Processor,
     /// Memory: its control group's limit, reclaim or swapping.
     Memory,
@@ -30,6 +30,9 @@ pub struct Waits {
     pub quota_s: f64,
     /// Threads were ready to run and did not, all of them together, seconds.
     pub run_queue_s: f64,
+    /// Threads ran, all of them together, seconds; zero in older records.
+    #[serde(default)]
+    pub running_s: f64,
     /// How often the memory limit was run into.
     pub memory_events: u64,
     /// Whether a limit on I/O is in force.
@@ -43,6 +46,7 @@ impl Waits {
         Self {
             quota_s: (self.quota_s - earlier.quota_s).max(0.0),
             run_queue_s: (self.run_queue_s - earlier.run_queue_s).max(0.0),
+            running_s: (self.running_s - earlier.running_s).max(0.0),
             memory_events: self.memory_events.saturating_sub(earlier.memory_events),
             has_io_limit: self.has_io_limit,
         }

@@ -92,9 +92,15 @@ pub(crate) fn sentence(
         }
     };
     let open = [named(Verdict::NoDifferenceShown), named(Verdict::Inconclusive)].concat();
-    let is_partly_proven = faster.len() + slower.len() > 0 && !open.is_empty();
-    let others = is_partly_proven.then(|| format!(" Too uncertain to tell: {}.", on(&open)));
-    let others = others.unwrap_or_default();
+    let is_partly_shown = faster.len() + slower.len() > 0 && !open.is_empty();
+    let unclear = is_partly_shown.then(|| format!(" Too uncertain to tell: {}.", on(&open)));
+    let beyond = named(Verdict::OutOfRange);
+    let not_compared = (!beyond.is_empty()).then(|| {
+        let names = few_or(&beyond, "");
+        let like = if beyond.len() == 1 { "it" } else { "them" };
+        format!(" Not compared, because one of the records measured nothing like {like}: {names}.")
+    });
+    let others = unclear.unwrap_or_default() + &not_compared.unwrap_or_default();
     let found = match system.verdict {
         Overall::Faster => {
             format!("{letter} is faster {} ({CERTAIN}).{others}", place(&faster, Verdict::Faster))
@@ -108,12 +114,13 @@ pub(crate) fn sentence(
             place(&slower, Verdict::Slower),
         ),
         Overall::NoDifferenceShown => format!(
-            "No difference shown between {letter} and A: the differences measured may be chance. {}",
+            "No difference shown between {letter} and A: the differences measured may be chance. \
+             {}{others}",
             smallest(system, workloads)
         ),
         Overall::Inconclusive => format!(
             "Inconclusive: no difference shown between {letter} and A, and not everywhere \
-             could one as small as asked for have been. {}",
+             could one as small as asked for have been. {}{others}",
             smallest(system, workloads)
         ),
         Overall::OutOfRange => {
@@ -123,17 +130,7 @@ pub(crate) fn sentence(
             );
         }
     };
-    let found = format!("{found}{}", ratios(system, &judged, letter));
-    match named(Verdict::OutOfRange) {
-        none if none.is_empty() => found,
-        names => {
-            format!(
-                "{found} Not compared, because one of the records holds no measurements like \
-                 them: {}.",
-                few_or(&names, "")
-            )
-        }
-    }
+    format!("{found}{}", ratios(system, &judged, letter))
 }
 
 /// A sentence lists up to so many names.
@@ -251,21 +248,26 @@ pub(crate) fn elements_note(system: &SystemComparison) -> String {
 
 /// From where on a difference would have been shown, where none was.
 fn smallest(system: &SystemComparison, workloads: &[Comparison]) -> String {
-    let not_shown = |verdict| matches!(verdict, Verdict::NoDifferenceShown | Verdict::Inconclusive);
     let single: Vec<f64> =
-        workloads.iter().filter(|c| not_shown(c.verdict)).map(|c| c.resolution).collect();
-    let least = single.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = single.iter().copied().fold(0.0, f64::max);
-    let of_one = match (resolution(least), resolution(most)) {
-        (least, most) if least == most => least,
-        (least, most) => format!("{least} to {most}"),
+        workloads.iter().filter(|c| is_not_shown(c.verdict)).map(|c| c.resolution).collect();
+    let least = single.iter().copied().reduce(f64::min);
+    let most = single.iter().copied().reduce(f64::max);
+    let of_one = least.zip(most).map(|(least, most)| match (resolution(least), resolution(most)) {
+        (least, most) if least == most => format!("{least} on one workload"),
+        (least, most) => format!("{least} to {most} on one workload"),
+    });
+    let of_sum = |sum: &Option<OverallRatio>, what: &str| {
+        let sum = sum.as_ref().filter(|sum| is_not_shown(sum.verdict))?;
+        Some(format!("{} {what}", resolution(sum.resolution)))
     };
-    let mean = system.geometric_mean.filter(|mean| not_shown(mean.verdict));
-    let over_all = mean.map(|mean| format!("{} over all and ", resolution(mean.resolution)));
-    format!(
-        "The smallest difference that would have been shown is {}{of_one} on one workload.",
-        over_all.unwrap_or_default()
-    )
+    let over_all = of_sum(&system.geometric_mean, "over all");
+    let median = of_sum(&system.measured, "in the median");
+    let all: Vec<String> = [over_all, of_one, median].into_iter().flatten().collect();
+    format!("The smallest difference that would have been shown is {}.", all.join(", "))
+}
+
+fn is_not_shown(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::NoDifferenceShown | Verdict::Inconclusive)
 }
 
 /// `4.8 %`; as a ratio where percents no longer say much.
@@ -367,16 +369,16 @@ pub(crate) fn workloads(
                 figures::ratio(&span(&comparison.ratio)),
             ],
         };
-        let difference = difference(comparison.verdict, comparison.resolution);
-        [vec![comparison.name.clone()], figures.to_vec(), vec![difference]].concat()
+        let difference = difference(comparison.verdict);
+        [vec![comparison.name.clone()], figures.to_vec(), vec![difference.to_owned()]].concat()
     };
     let mut rows: Vec<Vec<String>> = comparisons.iter().map(row).collect();
     let mut sum = |name: &str, of: &Option<OverallRatio>| {
         if let Some(of) = of {
             let name = format!("{name} of {}", of.workloads);
             let ratio = figures::ratio(&span(&of.ratio));
-            let difference = difference(of.verdict, of.resolution);
-            rows.push(vec![name, String::new(), String::new(), ratio, difference]);
+            let difference = difference(of.verdict);
+            rows.push(vec![name, String::new(), String::new(), ratio, difference.to_owned()]);
         }
     };
     sum("mean", &system.geometric_mean);
@@ -400,14 +402,20 @@ pub(crate) fn workloads_basis(page: &ComparisonPage<'_>) -> &'static str {
     }
 }
 
-/// What the intervals of [`workloads`] are.
-pub(crate) fn workloads_note(page: &ComparisonPage<'_>) -> String {
-    let comparisons = &page.document.comparisons;
-    let unproven = comparisons.iter().any(|of| of.verdict == Verdict::NoDifferenceShown);
-    let unproven = if unproven { RESOLUTION_NOTE } else { "" };
+/// What the intervals of [`workloads`] of a system are.
+pub(crate) fn workloads_note(page: &ComparisonPage<'_>, place: usize) -> String {
+    let comparisons = of_system(page, place);
+    let system = &page.document.systems[place - 1];
+    let sums = [&system.geometric_mean, &system.measured].into_iter().flatten();
+    let mut verdicts = comparisons.iter().map(|c| c.verdict).chain(sums.map(|sum| sum.verdict));
+    let unclear = if verdicts.any(is_not_shown) {
+        format!(" Unclear: the two may be alike or differ. {}", smallest(system, comparisons))
+    } else {
+        String::new()
+    };
     let pairs = comparisons.iter().filter_map(|comparison| comparison.pairs);
     let (Some(fewest), Some(most)) = (pairs.clone().min(), pairs.max()) else {
-        return format!("{WORKLOADS_NOTE}{unproven} {SUMS_NOTE}");
+        return format!("{WORKLOADS_NOTE}{unclear} {SUMS_NOTE}");
     };
     let pairs = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
     format!(
@@ -415,13 +423,10 @@ pub(crate) fn workloads_note(page: &ComparisonPage<'_>) -> String {
          right after the other, and the ratio with its interval. The intervals are widened, because \
          several workloads are tested at once. The \
          tests are corrected together (Holm): the chance of any false difference among them is \
-         5 % at most.{unproven} The last row: the geometric mean of all ratios, from the \
+         5 % at most.{unclear} The last row: the geometric mean of all ratios, from the \
          rounds in which each workload was measured."
     )
 }
-
-const RESOLUTION_NOTE: &str = " Unclear: the two may be alike or differ; only a difference as large as the one in \
-     brackets would have been certain.";
 
 const WORKLOADS_NOTE: &str = "Predicted throughput, and the ratio with its interval, which is \
     widened because several workloads are tested at once. The ratio also uses what both records measured, so it can differ \
@@ -547,13 +552,13 @@ pub(crate) fn span(figure: &Figure) -> Interval {
     Interval { mean: figure.value, low: figure.low, high: figure.high }
 }
 
-fn difference(verdict: Verdict, seen_from: f64) -> String {
+fn difference(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Faster => "faster".to_owned(),
-        Verdict::Slower => "slower".to_owned(),
-        Verdict::NoDifferenceShown => format!("unclear (< {})", resolution(seen_from)),
-        Verdict::Inconclusive => format!("too coarse (< {})", resolution(seen_from)),
-        Verdict::OutOfRange => "not compared".to_owned(),
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::NoDifferenceShown => "unclear",
+        Verdict::Inconclusive => "too coarse",
+        Verdict::OutOfRange => "not compared",
     }
 }
 

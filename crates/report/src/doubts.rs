@@ -65,6 +65,9 @@ fn gathered(record: &Record, samples: &Samples<'_>) -> Vec<Warning> {
     for ((severity, code), group) in &groups {
         let is_said_graver = groups.keys().any(|(other, of)| of == code && other > severity);
         let text = match group.as_slice() {
+            [only] if is_said_graver => {
+                format!("slightly, 1 more of {total} {kind}: {}", only.text)
+            }
             many if is_said_graver => {
                 format!(
                     "slightly, another {} of {total} {kind}, for example: {}",

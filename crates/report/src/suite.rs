@@ -80,7 +80,7 @@ fn row(score: &Score) -> Vec<String> {
 fn name(score: &Score) -> String {
     match score.unit.as_str() {
         "" | "s" | "bytes/s" | "fraction" | "bytes" => score.name.clone(),
-        unit if score.name.ends_with(unit) => score.name.clone(),
+        unit if score.name.contains(unit) => score.name.clone(),
         unit => format!("{} ({unit})", score.name),
     }
 }

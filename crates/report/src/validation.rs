@@ -170,7 +170,7 @@ pub(crate) fn sentences(page: &ValidationPage<'_>) -> Vec<String> {
         ));
     }
     let alone: Vec<String> = validation
-        .single_points
+        .single_point_errors
         .iter()
         .map(|(name, error)| format!("{name} {}", percent(*error)))
         .collect();

@@ -10,17 +10,6 @@ use ioscape_model::{Severity, TrialFigure, Warning};
 use crate::benchmark::{bytes_per_s, rate, seconds};
 use crate::site::Site;
 
-/// Scores as printed in its Table 1 (Park, Becker and Lipton 1990, for the program of 1987).
-pub const OF_1987: [(&str, u32); 7] = [
-    ("VAX 11/785", 5650),
-    ("VAX 8600", 2594),
-    ("Sun 2", 2000),
-    ("Pyramid 90X", 1793),
-    ("VAX 11/750", 1259),
-    ("PC/AT", 704),
-    ("Sun 2 diskless", 522),
-];
-
 /// Bytes moved in all, by either.
 const MIB: f64 = 1_048_576.0;
 

@@ -160,14 +160,18 @@ fn attempt(plan: &Plan<'_>, name: Name, slot: Slot, bench: &mut Bench) -> Result
     let swapped = || Counters::open().swapped();
     let before = swapped();
     let figures = bench.benchmark.trial(&mut bench.site, turn)?;
-    bench.site.warnings.extend(paged(before.zip(swapped())));
+    let elapsed_s = plan.clock.now_s() - started_s;
+    bench
+        .site
+        .warnings
+        .extend(before.zip(swapped()).and_then(|(before, after)| paged(before, after)));
     Ok(Trial {
         benchmark: name.as_str().to_owned(),
         target: slot.target,
         repeat: slot.repeat,
         scored: slot.scored,
         started_s,
-        elapsed_s: plan.clock.now_s() - started_s,
+        elapsed_s,
         figures,
         io: bench.site.meter.share(),
         warnings: std::mem::take(&mut bench.site.warnings),
@@ -175,15 +179,12 @@ fn attempt(plan: &Plan<'_>, name: Name, slot: Slot, bench: &mut Bench) -> Result
 }
 
 /// Classic benchmarks are to have memory enough and no paging (Ousterhout 1990, section 2).
-fn paged(swapped: Option<(Swapped, Swapped)>) -> Option<Warning> {
-    let (before, after) = swapped?;
-    let pages = after.pages_in.saturating_sub(before.pages_in);
-    (pages > 0).then(|| {
-        Warning::new(
-            Code::Swapping,
-            format!("{pages} pages came in from swap during the trial: memory was short"),
-            "free some memory, and run it again",
-        )
+fn paged(before: Swapped, after: Swapped) -> Option<Warning> {
+    let came = after.pages_in.saturating_sub(before.pages_in);
+    let went = after.pages_out.saturating_sub(before.pages_out);
+    (came + went > 0).then(|| {
+        let text = format!("the machine swapped during the trial: pages in {came}, out {went}");
+        Warning::new(Code::Swapping, text, "free some memory, and run it again")
     })
 }
 
@@ -222,6 +223,15 @@ mod tests {
             purpose: ioscape_model::Purpose::Scores,
             settings: SuiteSettings::default(),
             kernel_version: None,
+        }
+    }
+
+    #[test]
+    fn a_trial_beside_swapping_is_doubted() {
+        let swapped = |pages_in, pages_out| Swapped { pages_in, pages_out };
+        assert_eq!(paged(swapped(5, 7), swapped(5, 7)), None);
+        for after in [swapped(8, 7), swapped(5, 9)] {
+            assert_eq!(paged(swapped(5, 7), after).map(|doubt| doubt.code), Some(Code::Swapping));
         }
     }
 

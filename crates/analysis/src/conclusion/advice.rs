@@ -44,10 +44,10 @@ fn again(seen: &Seen<'_>) -> Option<Advice> {
 fn smaller_working_set(seen: &Seen<'_>) -> Option<Advice> {
     let (border, ends) = (seen.read_border?, seen.reads()?);
     let gain = Some(ends.ratio()).filter(|gain| *gain >= WORTH && gain.is_finite())?;
-    let under = border.unique_bytes.low.min(border.unique_bytes.onset);
+    let sure_bytes = border.unique_bytes.low.min(border.unique_bytes.onset);
     let text = format!(
         "up to {} for sure, reads keep {}; with {} they get {} (× {})",
-        show_size(under),
+        show_size(sure_bytes),
         show_rate(ends.near.throughput().mean),
         show_size(ends.far.value),
         show_rate(ends.far.throughput().mean),
@@ -55,7 +55,7 @@ fn smaller_working_set(seen: &Seen<'_>) -> Option<Advice> {
     );
     let figures = [
         ("gain_ratio", gain),
-        ("working_set_max_bytes", under),
+        ("working_set_max_bytes", sure_bytes),
         ("near_bytes_per_s", ends.near.throughput().mean),
         ("far_bytes_per_s", ends.far.throughput().mean),
     ];

@@ -141,13 +141,13 @@ fn the_answer_holds_the_figures_that_were_measured() {
     );
     assert_eq!(
         said.reads,
-        "buffered random 16 KiB, 1 process. Working set up to 256 MiB (±5.9 %): from memory, 4.00 GB/s, 244k IOPS, \
+        "buffered random 16 KiB, 1 process. Reading over and over up to 256 MiB (±5.9 %): from memory, 4.00 GB/s (4.10 GB/s with 4 KiB), 244k IOPS, \
          p99 12.3 µs; 1 GiB: 100 MB/s, 6.10k IOPS, p99 492 µs"
     );
     assert!(said.writes.starts_with("no limit found: 1 GiB"), "{}", said.writes);
     assert_eq!(
         said.limit,
-        "The disk, once data no longer fit in memory: at 1 GiB reads are 40.0 times slower (from 256 MiB on)."
+        "The disk, once data do not fit in memory: reads from 256 MiB on (40.0 times slower at 1 GiB)."
     );
 }
 
@@ -233,7 +233,7 @@ fn each_criterion_can_lower_the_grade_and_the_worst_decides() {
                 }
             },
             Grade::B,
-            "of 10 workloads measured, 5 are unsteady",
+            "5 of 10 workloads measured are unsteady",
         ),
     ];
     for (spoil, grade, reason) in cases {
@@ -246,6 +246,29 @@ fn each_criterion_can_lower_the_grade_and_the_worst_decides() {
         assert_eq!(said.trust.reasons.len(), if grade == Grade::A { 2 } else { 1 });
         assert_eq!(kinds(&said).contains(&AdviceKind::MeasureAgain), grade == Grade::D);
     }
+}
+
+#[test]
+fn two_reasons_are_told_the_worse_first() {
+    let mut record = record(100e-6, 16.0);
+    record.map.as_mut().unwrap().repeatability = Some(0.08);
+    record.end.as_mut().unwrap().reason = EndReason::Interrupted;
+    let said = conclude(&record).unwrap().trust;
+    assert_eq!((said.grade, said.reasons.len()), (Grade::C, 2), "{said:?}");
+    assert!(said.reasons[0].contains("interrupted") && said.reasons[1].contains("8.0 %"));
+}
+
+#[test]
+fn reads_that_stay_as_fast_beyond_memory_are_not_called_slower() {
+    let mut record = record(100e-6, 16.0);
+    let rates: Vec<f64> = record.estimates.iter().map(|e| e.throughput_bytes_per_s.mean).collect();
+    let most = rates.into_iter().fold(0.0, f64::max);
+    for estimate in &mut record.estimates {
+        estimate.throughput_bytes_per_s =
+            ioscape_model::Interval { mean: most, low: most, high: most };
+    }
+    let limit = conclude(&record).unwrap().limit;
+    assert!(limit.contains("reads of 1 GiB keep their speed beyond 256 MiB"), "{limit}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(super) fn trust(record: &Record) -> Trust {
     // Stable: among equals the order above decides.
     reasons.sort_by_key(|reason| std::cmp::Reverse(reason.grade));
     let grade = reasons.first().map_or(Grade::D, |reason| reason.grade);
-    // What earns an A is no weak point, unless everything does.
+    // What earns an A is no reason for another grade; where all do, the first two say why.
     let is_told = |reason: &Reason| reason.grade > Grade::A || grade == Grade::A;
     let texts = reasons.into_iter().filter(is_told).take(2).map(|reason| reason.text);
     Trust { grade, meaning: meaning(grade).to_owned(), reasons: texts.collect() }
@@ -55,9 +55,9 @@ pub(super) fn trust(record: &Record) -> Trust {
 
 fn meaning(grade: Grade) -> &'static str {
     match grade {
-        Grade::A => "a repeat of the run may give figures up to 15 % apart",
-        Grade::B => "a repeat of the run may give figures up to 30 % apart",
-        Grade::C => "a repeat of the run may give from half to twice a figure",
+        Grade::A => "in a repeat any figure may come out 15 % higher or lower",
+        Grade::B => "in a repeat any figure may come out 30 % higher or lower",
+        Grade::C => "in a repeat any figure may come out at half to twice its value",
         Grade::D => "measure again before you decide",
     }
 }
@@ -131,7 +131,7 @@ fn spread(record: &Record) -> Option<Reason> {
     }
     let known = record.estimates.iter().any(|estimate| estimate.visits > 1)
         || map.datasheet.iter().any(|line| line.visits > 1);
-    let text = "the ± holds within this run: hardly any workload was measured twice".to_owned();
+    let text = "hardly any workload was measured twice".to_owned();
     (!known || record.warnings.iter().any(is_short)).then_some(Reason { grade: Grade::C, text })
 }
 
@@ -163,7 +163,7 @@ fn unsure(record: &Record) -> Option<Reason> {
     let count = record.estimates.iter().filter(|e| e.warnings.iter().any(is_unsure)).count();
     let total = record.estimates.len();
     let share = count as f64 / total as f64;
-    let text = format!("of {total} workloads measured, {count} are unsteady or imprecise");
+    let text = format!("{count} of {total} workloads measured are unsteady or imprecise");
     (total > 0).then(|| graded(share, UNSURE, text))
 }
 
@@ -175,7 +175,7 @@ fn sheet(record: &Record) -> Option<Reason> {
     let mut widths: Vec<f64> = record.map.as_ref()?.datasheet.iter().map(width).collect();
     widths.sort_by(f64::total_cmp);
     let typical = *widths.get(widths.len() / 2)?;
-    let text = format!("data sheet known to ±{}", show_percent(typical));
+    let text = format!("the data sheet is known to ±{}", show_percent(typical));
     Some(graded(typical, SHEET, text))
 }
 

@@ -31,13 +31,15 @@ fn prepared() -> Workdir {
         work.stdout(&["history", "add", "kept", file]);
     }
     work.stdout(&["trace", "model", "log.trace", "-o", "app.json"]);
+    let brief = ["--repeats", "1", "--out", "s.jsonl", "--quiet"];
+    work.stdout(&[&["suite", "iostone-1990", "target"][..], &brief].concat());
     work
 }
 
 /// Name in the schema, command line, whether the answer is the same everywhere.
 type Asked = (&'static str, &'static [&'static str], bool);
 
-const ASKED: [Asked; 18] = [
+const ASKED: [Asked; 19] = [
     ("run", &["run", "sim:nvme", "--budget", "1m", "--seed", "3", "--out", "r.jsonl"], true),
     ("run", &["run", "sim:hdd", "--quick", "--seed", "3", "--out", "q.jsonl"], true),
     ("run --dry-run", &["run", "sim:nvme", "--dry-run"], true),
@@ -56,6 +58,11 @@ const ASKED: [Asked; 18] = [
         "validate",
         &["validate", "one.jsonl", "--workloads", "10", "--seed", "1", "--report", "none"],
         true,
+    ),
+    (
+        "validate",
+        &["validate", "one.jsonl", "--workloads", "10", "--suite", "s.jsonl", "--report", "none"],
+        false,
     ),
     ("history show", &["history", "show", "kept"], true),
     ("history check", &["history", "check", "kept", "d.jsonl"], true),

@@ -237,6 +237,39 @@ fn two_targets_are_taken_in_turn_and_compared() {
 }
 
 #[test]
+fn the_operating_system_is_held_against_the_processor_then_and_between_records() {
+    let work = Workdir::new();
+    let suite = |out| {
+        let arguments = ["suite", "os", "target", "--out", out];
+        work.stdout(&[&arguments[..], &BRIEF].concat())
+    };
+    let text = suite("a.jsonl");
+    assert!(text.contains("Beside the MicroVAX II measured in 1990"), "{text}");
+    suite("b.jsonl");
+    let text = work.stdout(&["compare", "a.jsonl", "b.jsonl"]);
+    assert!(text.contains("processor × ") && text.contains("the geometric mean of 6"), "{text}");
+    // Ratings by another version of the kernel are another unit.
+    let other = std::fs::read_to_string(work.path("b.jsonl")).unwrap();
+    let unsealed = other.replace("\"kernel_version\":1", "\"kernel_version\":2");
+    assert_ne!(other, unsealed);
+    std::fs::write(work.path("c.jsonl"), without_seals(&unsealed)).unwrap();
+    let line = work.refusal(&["compare", "a.jsonl", "c.jsonl"]);
+    assert!(line.contains("by version 2 of the integer kernel"), "{line}");
+}
+
+/// A record's lines without the seals that changing one of them broke.
+fn without_seals(record: &str) -> String {
+    let unsealed = |line: &str| {
+        let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
+        for seal in ["check", "after"] {
+            value.as_object_mut().unwrap().remove(seal);
+        }
+        value.to_string()
+    };
+    record.lines().map(unsealed).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+#[test]
 fn the_tables_of_1990_come_out_as_printed_but_for_their_slips() {
     let work = Workdir::new();
     let text = work.stdout(&["suite", "table-1990"]);

@@ -322,7 +322,8 @@ fn cpu_s_per_op(windows: &[Window]) -> Option<f64> {
 /// The time of all requests over the time in which they could have been in flight.
 fn io_time_fraction(work: &Workload, totals: &Totals) -> Option<f64> {
     let possible_s = work.in_flight() * totals.length_s;
-    share(totals.all.time_s, possible_s).filter(|_| work.rate <= 0.0).map(|part| part.min(1.0))
+    let is_known = work.rate <= 0.0 && totals.all.ops > 0;
+    share(totals.all.time_s, possible_s).filter(|_| is_known).map(|part| part.min(1.0))
 }
 
 fn stolen_doubt(windows: &[Window]) -> Option<Warning> {
@@ -344,4 +345,24 @@ fn few_requests(ops: u64) -> Option<Warning> {
         Warning::new(Code::FewRequests, text, "measure longer for the tail")
             .with_severity(Severity::Note)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_time_in_requests_is_of_all_that_could_be_in_flight() {
+        let totals = |ops, time_s| {
+            let all = ClassCount { ops, bytes: 0, time_s };
+            Totals { length_s: 2.0, classes: [ClassCount::default(); 4], all }
+        };
+        let work = Workload { process_num: 3, depth: 5, ..Workload::default() };
+        let of = |work: &Workload, ops, time_s| io_time_fraction(work, &totals(ops, time_s));
+        assert!((of(&work, 60, 6.0).unwrap() - 0.2).abs() < 1e-12);
+        assert_eq!(of(&work, 60, 31.0), Some(1.0));
+        // Nothing was completed: all of it may have been I/O.
+        assert_eq!(of(&work, 0, 0.0), None);
+        assert_eq!(of(&Workload { rate: 100.0, ..work }, 60, 6.0), None);
+    }
 }

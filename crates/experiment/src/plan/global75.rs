@@ -110,7 +110,8 @@ impl Global75Plan {
             ("seq_frac", Graphs::seq_frac(replay, focal, round)?, Axis::Linear),
             ("process_num", graphs.process_num(replay, focal, round)?, Axis::Counted),
         ];
-        map.borders = cache_end(&drawn[0].1).into_iter().collect();
+        let [(_, uniques, _), ..] = &drawn;
+        map.borders = cache_end(uniques, focal.read_frac).into_iter().collect();
         for (name, curve, axis) in drawn {
             let Some((low, high)) = good_range(&curve, axis) else { continue };
             let show = |value: f64| match axis {
@@ -169,20 +170,25 @@ fn at_the_edge(curve: &[CurvePoint]) -> Option<usize> {
 
 /// The size of the effective file cache: where the graph leaves the good range for the last time,
 /// known to the two values measured on both sides. None where it never does.
-fn cache_end(curve: &[CurvePoint]) -> Option<Border> {
+fn cache_end(curve: &[CurvePoint], read_frac: f64) -> Option<Border> {
     let (_, capacity) = good_range(curve, Axis::Logarithmic)?;
     let within = curve.iter().rfind(|point| point.value <= capacity)?;
     let beyond = curve.iter().find(|point| point.value > capacity)?;
     let highest = curve.iter().map(|point| point.throughput_bytes_per_s).fold(0.0, f64::max);
-    let last = curve.last()?.throughput_bytes_per_s;
+    let last = curve.last().map(|point| point.throughput_bytes_per_s).filter(|last| *last > 0.0)?;
     Some(Border {
+        // The neighbours on the graph stand for the ends of an interval: nothing narrower is known.
         unique_bytes: BorderUniqueBytes {
             onset: within.value,
             capacity,
             low: within.value,
             high: beyond.value,
         },
-        curve: Curve::Mixed,
+        curve: match read_frac {
+            ..=0.0 => Curve::Write,
+            1.0.. => Curve::Read,
+            _ => Curve::Mixed,
+        },
         found_by: FoundBy::Slope,
         step: highest / last,
         layer: Layer::default(),

@@ -320,6 +320,7 @@ impl RanksRig {
             rates: counted.rates.clone(),
             length_s: counted.length_s,
             waits: rank.waits,
+            is_one_by_one: visit.work.depth == 1,
             storage: self.hosts.ranks.get(rank.rank as usize).map(RankPlace::storage),
         };
         let courses: Vec<Course> = ranks.each.iter().zip(&visit.counted).map(course).collect();

@@ -18,6 +18,10 @@ const WINDOWS_MIN: usize = 8;
 const QUOTA_SHARE: f64 = 0.05;
 /// Of each process's time, what waiting for a processor takes beyond what it takes the others.
 const QUEUE_SHARE: f64 = 0.1;
+/// Of each process's time, what it runs or would run where nothing but a processor holds it up: a
+/// slower one, or one whose cache others fill (a rank that read cached data at 60 % of the other's
+/// rate, and never waited).
+const RUNNING_SHARE: f64 = 0.9;
 
 /// The windows of a rank, and its waits.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +31,9 @@ pub(super) struct Course {
     pub(super) rates: Vec<f64>,
     pub(super) length_s: f64,
     pub(super) waits: Waits,
+    /// Each process is one thread that makes one request at a time: the time of its threads is that
+    /// of its processes.
+    pub(super) is_one_by_one: bool,
     /// The resource that its files wait for where nothing else holds them up.
     pub(super) storage: Option<Resource>,
 }
@@ -43,7 +50,17 @@ impl Course {
 
     /// Share of each process's time that it waited for a processor.
     fn queue_share(&self) -> f64 {
-        self.waits.run_queue_s / (self.length_s * f64::from(self.processes)).max(1e-9)
+        self.waits.run_queue_s / self.time_s()
+    }
+
+    /// Share of each process's time that it ran or was ready to.
+    fn ready_share(&self) -> f64 {
+        (self.waits.running_s + self.waits.run_queue_s) / self.time_s()
+    }
+
+    /// Time of all its processes.
+    fn time_s(&self) -> f64 {
+        (self.length_s * f64::from(self.processes)).max(1e-9)
     }
 }
 
@@ -78,7 +95,10 @@ pub(super) fn find(courses: &[Course]) -> Vec<(usize, Resource)> {
         {
             Resource::Processor
         } else if course.waits.memory_events as f64 > 10.0 * events.max(1.0) {
+            // Memory is reclaimed on the time of who needs it, so that it runs all the while.
             Resource::Memory
+        } else if course.is_one_by_one && course.ready_share() > RUNNING_SHARE {
+            Resource::Processor
         } else if course.waits.has_io_limit {
             Resource::Device
         } else {
@@ -118,7 +138,7 @@ pub(super) fn warning(rank: &RankFigures, ratio: f64, resource: Resource) -> War
         String::new()
     };
     let text = format!(
-        "rank {} gets {} of what the typical other gets for each process, and waits for \
+        "rank {} gets {} of what the typical other gets for each process, and is held up by \
          {reason}{quota}",
         rank.rank,
         show_percent(ratio)
@@ -153,6 +173,7 @@ mod tests {
             processes: 1,
             rates: rates.collect(),
             length_s: 2.0,
+            is_one_by_one: true,
             storage: Some(Resource::Device),
             ..Course::default()
         }
@@ -183,6 +204,18 @@ mod tests {
         courses[2] = course(0.6, 0.05, 9);
         courses[2].waits.run_queue_s = 0.7;
         assert_eq!(find(&courses), [(2, Resource::Processor)]);
+        // It ran all the time, and slower.
+        courses[2].waits = Waits { running_s: 1.96, ..Waits::default() };
+        assert_eq!(find(&courses), [(2, Resource::Processor)]);
+        courses[2].waits.memory_events = 5000;
+        assert_eq!(find(&courses), [(2, Resource::Memory)]);
+        courses[2].waits.memory_events = 0;
+        // Sixteen threads that mostly wait run as long together.
+        courses[2].is_one_by_one = false;
+        assert_eq!(find(&courses), [(2, Resource::Device)]);
+        courses[2].is_one_by_one = true;
+        courses[2].waits.running_s = 1.2;
+        assert_eq!(find(&courses), [(2, Resource::Device)]);
     }
 
     #[test]

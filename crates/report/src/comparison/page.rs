@@ -106,7 +106,7 @@ fn section(page: &ComparisonPage<'_>, place: usize) -> Section {
     Section {
         sentences: sentences.into_iter().flatten().collect(),
         tables: [
-            ("Workloads", workloads(system, comparisons, &letter), workloads_note(page)),
+            ("Workloads", workloads(system, comparisons, &letter), workloads_note(page, place)),
             ("Regions", regions(system, &letter), REGIONS_NOTE.to_owned()),
             ("Caches", caches(system, &letter), CACHES_NOTE.to_owned()),
             ("System vectors", elements(system, &letter), elements_note(system)),
@@ -231,6 +231,10 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
         0 => vec![],
         _ => of_system(page, 1).iter().map(|comparison| comparison.name.clone()).collect(),
     };
+    let compared = |place| {
+        let all = of_system(page, place).iter().enumerate();
+        all.filter(|(_, comparison)| comparison.verdict != Verdict::OutOfRange)
+    };
     let series = (1..=others).map(|place| {
         let aside = (place as f64 - f64::midpoint(others as f64, 1.0)) * BESIDE;
         let mark = |(i, comparison): (usize, &ioscape_model::Comparison)| Mark {
@@ -251,7 +255,7 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
             name: format!("{} / A", letter(place)),
             ink: ink(place),
             drawn: Drawn::Dots,
-            marks: of_system(page, place).iter().enumerate().map(mark).collect(),
+            marks: compared(place).map(mark).collect(),
         }
     });
     Chart {

@@ -67,15 +67,15 @@ fn one_sentence_says_what_was_found_and_where() {
     let coarse = comparison("scan", NoDifferenceShown);
     let said = sentence(&same, &[fine, coarse], "C");
     assert!(said.starts_with("No difference shown between C and A"), "{said}");
-    let smallest = "would have been shown is 4.0 % over all and 2.0 % to 10 % on one workload.";
+    let smallest = "would have been shown is 4.0 % over all, 2.0 % to 10 % on one workload.";
     let (found, ratios) = said.split_once(" Throughput of C over A, predicted").unwrap();
     assert!(found.ends_with(smallest), "{said}");
     assert!(ratios.ends_with("from × 2.00 (oltp) to × 2.00 (scan)."), "{said}");
     let far = [comparison("oltp", Faster), comparison("depth=64", Verdict::OutOfRange)];
     let said = sentence(&system(Overall::Faster, Faster), &far, "B");
     assert!(
-        said.ends_with(
-            "Not compared, because one of the records holds no measurements like them: depth=64."
+        said.contains(
+            "Not compared, because one of the records measured nothing like it: depth=64."
         ),
         "{said}"
     );

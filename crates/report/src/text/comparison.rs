@@ -62,7 +62,7 @@ fn against(text: &mut Page, page: &ComparisonPage<'_>, place: usize) {
         let basis = workloads_basis(page);
         text.heading(&format!("{letter} against A: workloads ({basis})"));
         table(text, &workloads(system, comparisons, &letter));
-        text.wrapped("  ", &workloads_note(page), Style::Dim);
+        text.wrapped("  ", &workloads_note(page, place), Style::Dim);
     }
     let vector_note = elements_note(system);
     let sides = [

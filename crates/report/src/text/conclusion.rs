@@ -18,7 +18,7 @@ pub(super) fn conclusion(page: &mut Page, record: &Record, (said, file): (&Concl
     datasheet::datasheet(page, record);
     let trust = &said.trust;
     let grade = format!(
-        "grade {:?} (A best, D worst): {}; because {}",
+        "grade {:?} (A best, D worst): {}; reason: {}",
         trust.grade,
         trust.meaning,
         trust.reasons.join("; ")

@@ -18,6 +18,17 @@ use crate::handle::Handle;
 use crate::meter::Meter;
 use crate::site::Site;
 
+/// Scores of that year as printed (Park and Lipton, Table 1).
+pub const OF_1987: [(&str, u32); 7] = [
+    ("VAX 11/785 (8 MB cache)", 5650),
+    ("VAX 8600", 2594),
+    ("Sun 2", 2000),
+    ("Pyramid 90X", 1793),
+    ("VAX 11/750", 1259),
+    ("PC/AT", 704),
+    ("Sun 2 diskless", 522),
+];
+
 /// Size of the file, bytes.
 pub const FILE_BYTES: u64 = 4 << 20;
 /// Size of the blocks that it is filled with.

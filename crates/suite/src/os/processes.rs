@@ -28,7 +28,7 @@ fn switches(timer: &Timer, site: &Site) -> Result<Vec<TrialFigure>> {
     for (name, pinning) in [
         ("cswitch", Pinning::Same),
         ("cswitch, two processors", Pinning::Apart),
-        ("cswitch, not pinned", Pinning::Free),
+        ("cswitch, anywhere", Pinning::Free),
     ] {
         let before = both();
         let mut pair = match PingPong::start(pinning) {

@@ -56,6 +56,10 @@ fn the_analytic_vector_of_a_separable_device_is_found() {
         assert!((focal.read_frac - 0.5833).abs() < 0.05, "{context}");
         assert!(focal.seq_frac.abs() < 1e-12 && focal.process_num == 4, "{context}");
         assert!(rounds(&map) <= 10, "{context}");
+        // The graph of the data touched leaves the good range there: the effective file cache.
+        let cache = map.borders[0].unique_bytes;
+        assert!((cache.capacity / unique - 1.0).abs() < tolerance, "{cache:?} {context}");
+        assert!(cache.low <= cache.capacity && cache.capacity <= cache.high, "{cache:?}");
     }
 }
 
