@@ -328,7 +328,7 @@ fn add_table(page: &mut Page, table: &Table) {
 }
 
 /// Breaks at spaces, but not between a figure and its unit; a word longer than the line is cut.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match words.last_mut() {

@@ -10,6 +10,7 @@ use ioscape_suite::ousterhout::{COMPARED, COPY, Check, MachineMeans, Published};
 
 use crate::exit::Exit;
 use crate::output::answer;
+use crate::page_file;
 
 /// Prints the benchmarks there are.
 pub(super) fn list(json: bool) -> anyhow::Result<Exit> {
@@ -175,8 +176,9 @@ pub(super) fn beside_text(record: &Record) -> String {
         let machines = machines.join(", ");
         said.push(format!("IOStones/s in 1987 (Park and Lipton, Table 1): {machines}"));
     }
-    said.insert(0, String::new()); // each begins on a line of its own
-    said.join("\n")
+    let wrapped = |line: &String| ioscape_report::wrap(line, page_file::WIDTH - 2).join("\n  ");
+    // Each begins on a line of its own.
+    std::iter::once(String::new()).chain(said.iter().map(wrapped)).collect::<Vec<_>>().join("\n")
 }
 
 /// The step that the sweep of create-delete found.
