@@ -321,11 +321,12 @@ fn limit(seen: &Seen<'_>) -> String {
         let capacity = show_size(border.unique_bytes.capacity);
         let Some(ends) = seen.reads() else { return format!("The disk, beyond {capacity}.") };
         if ends.ratio() <= SLOWER {
+            let writes = slow_writes(seen, 0.0);
             return format!(
-                "The disk, once data do not fit in memory; it is as fast: reads of {} keep their \
-                 speed beyond {capacity}{}.",
+                "The disk, once data do not fit in memory. Reads keep their speed beyond {capacity}, \
+                 measured up to {}{}.",
                 show_size(ends.far.value),
-                slow_writes(seen, ends.far.value)
+                if writes.is_empty() { writes } else { format!("{writes}: slower") }
             );
         }
         return format!(

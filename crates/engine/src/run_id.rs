@@ -115,6 +115,6 @@ mod tests {
         ] {
             assert_eq!(RunId::of_file_name(name), None, "{name}");
         }
-        assert_eq!(RunId::of_group_name("ioscape-rig-ext4-256m"), None);
+        assert_eq!(RunId::of_group_name("ioscape-other-group"), None);
     }
 }

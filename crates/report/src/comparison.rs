@@ -406,34 +406,51 @@ pub(crate) fn workloads_basis(page: &ComparisonPage<'_>) -> &'static str {
 pub(crate) fn workloads_note(page: &ComparisonPage<'_>, place: usize) -> String {
     let comparisons = of_system(page, place);
     let system = &page.document.systems[place - 1];
-    let sums = [&system.geometric_mean, &system.measured].into_iter().flatten();
-    let mut verdicts = comparisons.iter().map(|c| c.verdict).chain(sums.map(|sum| sum.verdict));
-    let unclear = if verdicts.any(is_not_shown) {
-        format!(" Unclear: the two may be alike or differ. {}", smallest(system, comparisons))
-    } else {
-        String::new()
+    let sums = [&system.geometric_mean, &system.measured];
+    let of_sums = sums.into_iter().flatten().map(|sum| sum.verdict);
+    let verdicts: Vec<Verdict> = comparisons.iter().map(|c| c.verdict).chain(of_sums).collect();
+    let mut note = match pairs(comparisons) {
+        Some(pairs) => format!(
+            "Measured in alternation: throughput in {pairs} pairs of visits, one to A and one to B \
+             right after the other, and the ratio with its interval."
+        ),
+        None => "Predicted throughput, and the ratio with its interval. The ratio also uses what \
+                 both records measured, so it can differ from the quotient of the two columns."
+            .to_owned(),
     };
-    let pairs = comparisons.iter().filter_map(|comparison| comparison.pairs);
-    let (Some(fewest), Some(most)) = (pairs.clone().min(), pairs.max()) else {
-        return format!("{WORKLOADS_NOTE}{unclear} {SUMS_NOTE}");
-    };
-    let pairs = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
-    format!(
-        "Measured in alternation: throughput in {pairs} pairs of visits, one to A and one to B \
-         right after the other, and the ratio with its interval. The intervals are widened, because \
-         several workloads are tested at once. The \
-         tests are corrected together (Holm): the chance of any false difference among them is \
-         5 % at most.{unclear} The last row: the geometric mean of all ratios, from the \
-         rounds in which each workload was measured."
-    )
+    if verdicts.iter().filter(|verdict| **verdict != Verdict::OutOfRange).count() > 1 {
+        note.push_str(
+            " Several ratios are tested at once, so the intervals are widened (Holm): the chance of \
+             any false difference among them is 5 % at most.",
+        );
+    }
+    if verdicts.contains(&Verdict::NoDifferenceShown) {
+        note.push_str(" Unclear: the two may be alike or differ.");
+    }
+    if verdicts.contains(&Verdict::Inconclusive) {
+        note.push_str(
+            " Too coarse: the two may be alike or differ, even by as much as was asked for.",
+        );
+    }
+    if verdicts.iter().any(|verdict| is_not_shown(*verdict)) {
+        note.push(' ');
+        note.push_str(&smallest(system, comparisons));
+    }
+    if system.geometric_mean.is_some() {
+        note.push_str(" The row *mean* is the geometric mean of all ratios.");
+    }
+    if system.measured.is_some() {
+        note.push_str(" The row *median* is over the workloads that both records measured.");
+    }
+    note
 }
 
-const WORKLOADS_NOTE: &str = "Predicted throughput, and the ratio with its interval, which is \
-    widened because several workloads are tested at once. The ratio also uses what both records measured, so it can differ \
-    from the quotient of the two columns. The tests of one record against A are corrected together (Holm): the \
-    chance of any false difference among them is 5 % at most.";
-const SUMS_NOTE: &str = "The last rows: the geometric mean of all ratios in range, and the median \
-    over workloads that both records measured.";
+/// `14 to 16` pairs of visits; none where nothing was measured in alternation.
+fn pairs(comparisons: &[Comparison]) -> Option<String> {
+    let pairs = || comparisons.iter().filter_map(|comparison| comparison.pairs);
+    let (fewest, most) = (pairs().min()?, pairs().max()?);
+    Some(if fewest == most { most.to_string() } else { format!("{fewest} to {most}") })
+}
 
 /// What the figures of [`regions`] are.
 pub(crate) const REGIONS_NOTE: &str = "Throughput in the middle of each region (its focal point); each 95 % interval stands \

@@ -102,7 +102,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let depth = best_depth(record).map(|estimate| {
         let work = &estimate.workload;
         format!(
-            "{} requests, {} of them reads: {} with {} in flight, hardly more with others.",
+            "{} requests, {} of them reads: {} with {} in flight, hardly more with more of them.",
             figures::size(work.size_mean as f64),
             figures::percent(work.read_frac),
             show_rate(estimate.throughput_bytes_per_s.mean),

@@ -26,7 +26,7 @@ pub(crate) struct VectorRow {
 const TITLES: [&str; 5] = [
     "Data",
     "Syncs: until data are on storage",
-    "Names: the metadata map",
+    "Names: opening, creating, looking up and removing files",
     "Mappings and copies",
     "Processes and calls",
 ];

@@ -87,8 +87,8 @@ fn keeps_up(contrasts: &[Contrast]) -> Option<String> {
     let mean = ousterhout::geometric_mean(speeds.iter().copied());
     mean.is_finite().then(|| {
         format!(
-            "  processor × {processor:.2}; the calls of the operating system are {mean:.2} times \
-             as fast as that would make them, in the geometric mean of {}",
+            "  the processor is × {processor:.2}; calls of the operating system are {mean:.2} times \
+             as fast as such a processor would make them (geometric mean of {} kinds)",
             speeds.len()
         )
     })

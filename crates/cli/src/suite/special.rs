@@ -216,7 +216,9 @@ fn keeps_up(lines: &SuiteLines, target: u32, path: &str) -> Option<String> {
     let found = match mean {
         RATED_WITHIN.. => "has kept up with the processor",
         mean if mean <= 1.0 / RATED_WITHIN => "has not kept up with the processor",
-        _ => "keeps up with the processor or does not: these figures are good to a factor of two",
+        _ => {
+            "may or may not have kept up with the processor (the figures are good to a factor of two)"
+        }
     };
     Some(format!(
         "the operating system on {path} {found}. Beside the MicroVAX II measured in 1990 its calls \

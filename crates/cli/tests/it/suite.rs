@@ -247,7 +247,10 @@ fn the_operating_system_is_held_against_the_processor_then_and_between_records()
     assert!(text.contains("Beside the MicroVAX II measured in 1990"), "{text}");
     suite("b.jsonl");
     let text = work.stdout(&["compare", "a.jsonl", "b.jsonl"]);
-    assert!(text.contains("processor × ") && text.contains("the geometric mean of 6"), "{text}");
+    assert!(
+        text.contains("the processor is × ") && text.contains("geometric mean of 6 kinds"),
+        "{text}"
+    );
     // Ratings by another version of the kernel are another unit.
     let other = std::fs::read_to_string(work.path("b.jsonl")).unwrap();
     let unsealed = other.replace("\"kernel_version\":1", "\"kernel_version\":2");

@@ -100,8 +100,8 @@ fn beyond_flush((pages, all_s): (u64, f64), least_s: f64) -> Option<(u64, f64)> 
 }
 
 fn held_up() -> Warning {
-    let text = "a flush of one page took as long as one of many: the time of both is counted, which \
-                may be too much";
+    let text = "a flush of one page took nearly as long as one of many, so that its time could not \
+                be taken off: the figure may be too high";
     Warning::new(Code::Neighbours, text, "measure where nothing else writes")
 }
 

@@ -133,7 +133,7 @@ pub(super) fn warning(rank: &RankFigures, ratio: f64, resource: Resource) -> War
         _ => "something that no counter at hand shows",
     };
     let quota = if rank.waits.quota_s > 0.0 {
-        format!(", a quota held it back for {} s", three_digits(rank.waits.quota_s))
+        format!("; a quota held it back for {} s", three_digits(rank.waits.quota_s))
     } else {
         String::new()
     };
