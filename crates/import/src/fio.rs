@@ -206,7 +206,9 @@ fn measured(name: &str, group: &[&Value], global: &Options) -> Result<Measured, 
     settle_size(&mut work, &jobs[0], &figures, &mut notes)?;
     work.check().map_err(|error| error.to_string())?;
     notes.extend(figures.notes.iter().cloned());
-    if work.access == ioscape_model::Access::Buffered && figures.bytes < work.unique_bytes * 2 {
+    if work.access == ioscape_model::Access::Buffered
+        && figures.bytes < work.unique_bytes.saturating_mul(2)
+    {
         notes.push(
             "it went over its data less than twice: what a cache would keep was not seen".into(),
         );
@@ -333,7 +335,7 @@ impl Parts {
 /// What was measured has to be what was asked for.
 fn check(work: &Workload, figures: &Figures, parts: &Parts) -> Result<(), String> {
     if parts.are_told_apart {
-        let reads: u64 = parts.reads.iter().map(|part| part.ops).sum();
+        let reads: u64 = parts.reads.iter().map(|part| part.ops).fold(0, u64::saturating_add);
         let found = reads as f64 / figures.ops as f64;
         if (found - work.read_frac).abs() > MIX_SLACK {
             return Err(format!(

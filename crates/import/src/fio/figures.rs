@@ -83,8 +83,8 @@ impl Direction {
     /// The same direction of several processes.
     pub(super) fn sum(parts: &[Self]) -> Self {
         Self {
-            ops: parts.iter().map(|part| part.ops).sum(),
-            bytes: parts.iter().map(|part| part.bytes).sum(),
+            ops: parts.iter().map(|part| part.ops).fold(0, u64::saturating_add),
+            bytes: parts.iter().map(|part| part.bytes).fold(0, u64::saturating_add),
             runtime_s: parts.iter().map(|part| part.runtime_s).fold(0.0, f64::max),
             mean_s: mean_s(parts),
             max_s: parts.iter().map(|part| part.max_s).fold(0.0, f64::max),
