@@ -146,8 +146,8 @@ fn pace(spot: &Spot<'_>, aside: &str) -> String {
     )
 }
 
-/// What a figure for so much data is: of reads a mixture of hits and misses (`27 % of it cached, `); of
-/// writes the rate after settling, without what memory took at first (`in steady state, `).
+/// Words that stand before the speed at the largest working set. Reads are partly served from memory:
+/// `27 % of it cached, `. Writes are measured after memory has filled: `in steady state, `.
 fn kind_of_figure(spot: &Spot<'_>) -> String {
     /// Less changes no figure that is shown.
     const LITTLE: f64 = 0.005;
@@ -231,7 +231,7 @@ fn cached(seen: &Seen<'_>) -> String {
 
 /// The words for one direction.
 struct Way {
-    /// What requests for the same data over and over do.
+    /// The verb for requests to one working set, repeated for the whole visit.
     again: &'static str,
     /// Where memory is on the way.
     preposition: &'static str,
@@ -321,20 +321,25 @@ fn limit(seen: &Seen<'_>) -> String {
         let capacity = show_size(border.unique_bytes.capacity);
         let Some(ends) = seen.reads() else { return format!("The disk, beyond {capacity}.") };
         if ends.ratio() <= SLOWER {
-            let writes = slow_writes(seen, 0.0);
+            let writes = slow_writes(seen).map_or_else(String::new, |slow| {
+                let SlowWrites { capacity, ratio, far } = slow;
+                format!("; writes from {capacity} on are {ratio} times slower at {far}")
+            });
             return format!(
                 "The disk, once data do not fit in memory. Reads keep their speed beyond {capacity}, \
-                 measured up to {}{}.",
-                show_size(ends.far.value),
-                if writes.is_empty() { writes } else { format!("{writes}: slower") }
+                 measured up to {}{writes}.",
+                show_size(ends.far.value)
             );
         }
+        let far = show_size(ends.far.value);
+        let writes = slow_writes(seen).map_or_else(String::new, |slow| {
+            let at = if slow.far == far { String::new() } else { format!(" at {}", slow.far) };
+            format!(", writes from {} on ({} times{at})", slow.capacity, slow.ratio)
+        });
         return format!(
             "The disk, once data do not fit in memory: reads from {capacity} on ({} times slower at \
-             {}){}.",
-            three_digits(ends.ratio()),
-            show_size(ends.far.value),
-            slow_writes(seen, ends.far.value)
+             {far}){writes}.",
+            three_digits(ends.ratio())
         );
     }
     let hits =
@@ -361,16 +366,22 @@ fn limit(seen: &Seen<'_>) -> String {
     }
 }
 
-/// `, writes from 200 MiB on (1.90 times)`, as far as that is known and they are slower; with the
-/// amount of data where it is another than that of reads.
-fn slow_writes(seen: &Seen<'_>, reads_far: f64) -> String {
-    let Some(border) = seen.write_border else { return String::new() };
-    let capacity = show_size(border.unique_bytes.capacity);
-    let slower = seen.writes().filter(|ends| ends.ratio() > SLOWER);
-    slower.map_or_else(String::new, |ends| {
-        let (far, ratio) = (show_size(ends.far.value), three_digits(ends.ratio()));
-        let at = if far == show_size(reads_far) { String::new() } else { format!(" at {far}") };
-        format!(", writes from {capacity} on ({ratio} times{at})")
+/// How much slower writes are beyond their border, as shown: from which amount of data on, how many
+/// times, and at which amount that was measured.
+struct SlowWrites {
+    capacity: String,
+    ratio: String,
+    far: String,
+}
+
+/// None where the border of writes is not known, or writes beyond it are as fast.
+fn slow_writes(seen: &Seen<'_>) -> Option<SlowWrites> {
+    let border = seen.write_border?;
+    let ends = seen.writes().filter(|ends| ends.ratio() > SLOWER)?;
+    Some(SlowWrites {
+        capacity: show_size(border.unique_bytes.capacity),
+        ratio: three_digits(ends.ratio()),
+        far: show_size(ends.far.value),
     })
 }
 

@@ -57,6 +57,17 @@ pub struct Swapped {
     pub pages_out: u64,
 }
 
+impl Swapped {
+    /// Pages swapped between an earlier look and this one.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            pages_in: self.pages_in.saturating_sub(earlier.pages_in),
+            pages_out: self.pages_out.saturating_sub(earlier.pages_out),
+        }
+    }
+}
+
 /// The counters, held open. One that the system does not offer answers `None`.
 #[derive(Debug)]
 pub struct Counters {

@@ -360,7 +360,7 @@ pub(crate) fn workloads(
     letter: &str,
 ) -> Table {
     let row = |comparison: &Comparison| {
-        let figures = match comparison.verdict {
+        let [baseline, other, ratio] = match comparison.verdict {
             // Figures that no measurement stands behind would be divided all the same.
             Verdict::OutOfRange => [unknown(), unknown(), unknown()],
             _ => [
@@ -369,16 +369,14 @@ pub(crate) fn workloads(
                 figures::ratio(&span(&comparison.ratio)),
             ],
         };
-        let difference = difference(comparison.verdict);
-        [vec![comparison.name.clone()], figures.to_vec(), vec![difference.to_owned()]].concat()
+        vec![comparison.name.clone(), baseline, other, ratio, difference(comparison.verdict)]
     };
     let mut rows: Vec<Vec<String>> = comparisons.iter().map(row).collect();
     let mut sum = |name: &str, of: &Option<OverallRatio>| {
         if let Some(of) = of {
             let name = format!("{name} of {}", of.workloads);
             let ratio = figures::ratio(&span(&of.ratio));
-            let difference = difference(of.verdict);
-            rows.push(vec![name, String::new(), String::new(), ratio, difference.to_owned()]);
+            rows.push(vec![name, String::new(), String::new(), ratio, difference(of.verdict)]);
         }
     };
     sum("mean", &system.geometric_mean);
@@ -402,7 +400,7 @@ pub(crate) fn workloads_basis(page: &ComparisonPage<'_>) -> &'static str {
     }
 }
 
-/// What the intervals of [`workloads`] of a system are.
+/// Explains the columns, words and last rows of the table of [`workloads`] of a system.
 pub(crate) fn workloads_note(page: &ComparisonPage<'_>, place: usize) -> String {
     let comparisons = of_system(page, place);
     let system = &page.document.systems[place - 1];
@@ -569,14 +567,15 @@ pub(crate) fn span(figure: &Figure) -> Interval {
     Interval { mean: figure.value, low: figure.low, high: figure.high }
 }
 
-fn difference(verdict: Verdict) -> &'static str {
-    match verdict {
+fn difference(verdict: Verdict) -> String {
+    let word = match verdict {
         Verdict::Faster => "faster",
         Verdict::Slower => "slower",
         Verdict::NoDifferenceShown => "unclear",
         Verdict::Inconclusive => "too coarse",
         Verdict::OutOfRange => "not compared",
-    }
+    };
+    word.to_owned()
 }
 
 #[cfg(test)]

@@ -20,6 +20,11 @@ pub const COMPARED: [(&str, &str); 7] = [
 /// The one that has no operating system in it.
 pub const COPY: &str = "bcopy out of cache";
 
+/// Those of [`COMPARED`] that the operating system has a part in.
+pub fn calls() -> impl Iterator<Item = (&'static str, &'static str)> {
+    COMPARED.into_iter().filter(|(name, _)| *name != COPY)
+}
+
 /// One figure of the tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {

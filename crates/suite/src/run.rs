@@ -157,14 +157,14 @@ fn attempt(plan: &Plan<'_>, name: Name, slot: Slot, bench: &mut Bench) -> Result
     bench.site.meter.check()?;
     let started_s = plan.clock.now_s();
     let turn = Turn { repeat: slot.repeat, seed: plan.seed };
-    let swapped = || Counters::open().swapped();
-    let before = swapped();
+    let counters = Counters::open();
+    let before = counters.swapped();
     let figures = bench.benchmark.trial(&mut bench.site, turn)?;
     let elapsed_s = plan.clock.now_s() - started_s;
     bench
         .site
         .warnings
-        .extend(before.zip(swapped()).and_then(|(before, after)| paged(before, after)));
+        .extend(before.zip(counters.swapped()).and_then(|(before, after)| paged(before, after)));
     Ok(Trial {
         benchmark: name.as_str().to_owned(),
         target: slot.target,
@@ -180,8 +180,7 @@ fn attempt(plan: &Plan<'_>, name: Name, slot: Slot, bench: &mut Bench) -> Result
 
 /// Classic benchmarks are to have memory enough and no paging (Ousterhout 1990, section 2).
 fn paged(before: Swapped, after: Swapped) -> Option<Warning> {
-    let came = after.pages_in.saturating_sub(before.pages_in);
-    let went = after.pages_out.saturating_sub(before.pages_out);
+    let Swapped { pages_in: came, pages_out: went } = after.since(&before);
     (came + went > 0).then(|| {
         let text = format!("the machine swapped during the trial: pages in {came}, out {went}");
         Warning::new(Code::Swapping, text, "free some memory, and run it again")

@@ -68,22 +68,21 @@ fn settings(record: &Record) -> Option<ioscape_model::SuiteSettings> {
     record.suite.suite.as_ref().map(|suite| suite.settings.clone())
 }
 
-/// Whether the operating system keeps up with the processor from the baseline's machine to this
-/// one: MIPS-relative speed with the baseline as the reference (Ousterhout 1990, section 3).
+/// Says how fast system calls are for the speed of the processor, with the baseline's machine as 1
+/// (MIPS-relative speed: Ousterhout 1990, section 3).
 fn keeps_up(contrasts: &[Contrast]) -> Option<String> {
     let ratio = |name: &str| {
         let mut of_os = contrasts.iter().filter(|one| one.benchmark == Name::Os.as_str());
         of_os.find(|one| one.name == name).map(|one| one.ratio.mean)
     };
     let processor = ratio("integer kernel")?;
-    let speeds = ousterhout::COMPARED.iter().filter(|(name, _)| *name != ousterhout::COPY);
     // A rate is better where it is higher, a time where it is lower.
-    let of = |(name, theirs): &(&str, &str)| {
+    let of = |(name, theirs): (&str, &str)| {
         let ratio = ratio(name)?;
         let faster = if ousterhout::unit_of(theirs).1 == "s" { 1.0 / ratio } else { ratio };
         Some(faster / processor)
     };
-    let speeds: Vec<f64> = speeds.filter_map(of).collect();
+    let speeds: Vec<f64> = ousterhout::calls().filter_map(of).collect();
     let mean = ousterhout::geometric_mean(speeds.iter().copied());
     mean.is_finite().then(|| {
         format!(

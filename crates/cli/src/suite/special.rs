@@ -6,7 +6,7 @@ use ioscape_suite::Name;
 use ioscape_suite::critique::{self, Judged};
 use ioscape_suite::iostone::first::OF_1987;
 use ioscape_suite::os::names::step;
-use ioscape_suite::ousterhout::{COMPARED, COPY, Check, MachineMeans, Published};
+use ioscape_suite::ousterhout::{self, Check, MachineMeans, Published};
 
 use crate::exit::Exit;
 use crate::output::answer;
@@ -161,7 +161,7 @@ fn row(lines: &SuiteLines, one: &Judged) -> String {
     )
 }
 
-/// What the figures say beside those of the papers, in words.
+/// Sentences that hold a suite's figures against those printed in the papers.
 pub(super) fn beside_text(record: &Record) -> String {
     let lines = &record.suite;
     let Some(suite) = lines.suite.as_ref() else { return String::new() };
@@ -196,7 +196,8 @@ fn step_text(lines: &SuiteLines, target: u32, path: &str) -> String {
 /// factor.
 const RATED_WITHIN: f64 = 2.0;
 
-/// Whether the operating system keeps up with the processor (Ousterhout 1990, section 12).
+/// Says how fast system calls are for the speed of the processor, with a MicroVAX II as 1 (Ousterhout
+/// 1990, section 12).
 fn keeps_up(lines: &SuiteLines, target: u32, path: &str) -> Option<String> {
     let relative = |name: &str| {
         let mut of_os = lines
@@ -206,10 +207,8 @@ fn keeps_up(lines: &SuiteLines, target: u32, path: &str) -> Option<String> {
         of_os.find(|score| score.name == name).map(|score| score.mean)
     };
     let mean = relative("relative, geometric mean")?;
-    let mut parts: Vec<(&str, f64)> = COMPARED
-        .iter()
-        .filter(|(name, _)| *name != COPY)
-        .filter_map(|(name, _)| Some((*name, relative(&format!("relative {name}"))?)))
+    let mut parts: Vec<(&str, f64)> = ousterhout::calls()
+        .filter_map(|(name, _)| Some((name, relative(&format!("relative {name}"))?)))
         .collect();
     parts.sort_by(|a, b| a.1.total_cmp(&b.1));
     let ((least, low), (most, high)) = (parts.first()?, parts.last()?);
@@ -227,7 +226,7 @@ fn keeps_up(lines: &SuiteLines, target: u32, path: &str) -> Option<String> {
     ))
 }
 
-/// The same for scripts.
+/// The table of the critique as JSON.
 pub(super) fn critique_json(record: &Record) -> Vec<serde_json::Value> {
     let judged = critique::judge(&record.suite);
     let of = |one: &Judged| {

@@ -93,8 +93,8 @@ impl Probe for WrittenBack {
     }
 }
 
-/// What the pages after the first took. None where that cannot be told from the time of a flush of
-/// one page, which others may have held up.
+/// Pages and seconds without the first page, whose flush took `least_s` alone. None where the flush of
+/// all took hardly longer: other programs may have held up either.
 fn beyond_flush((pages, all_s): (u64, f64), least_s: f64) -> Option<(u64, f64)> {
     (all_s > FLUSH_RATIO_MIN * least_s).then(|| (pages - 1, all_s - least_s))
 }

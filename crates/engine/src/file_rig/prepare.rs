@@ -205,8 +205,8 @@ impl FileRig {
     pub(super) fn swapping(&mut self) -> Option<Warning> {
         let swapped = self.counters.swapped()?;
         let before = self.swapped.replace(swapped)?;
-        let pages = swapped.pages_out.saturating_sub(before.pages_out)
-            + swapped.pages_in.saturating_sub(before.pages_in);
+        let moved = swapped.since(&before);
+        let pages = moved.pages_in + moved.pages_out;
         (pages > 0).then(|| {
             let text = format!("the machine swapped {pages} pages since the previous point");
             let remedy =

@@ -18,9 +18,9 @@ const WINDOWS_MIN: usize = 8;
 const QUOTA_SHARE: f64 = 0.05;
 /// Of each process's time, what waiting for a processor takes beyond what it takes the others.
 const QUEUE_SHARE: f64 = 0.1;
-/// Of each process's time, what it runs or would run where nothing but a processor holds it up: a
-/// slower one, or one whose cache others fill (a rank that read cached data at 60 % of the other's
-/// rate, and never waited).
+/// A process that runs, or is ready to run, for this share of its time is held up by nothing but its
+/// processor, which may be a slower one, or one whose cache others fill (seen: a rank read cached
+/// data at 60 % of the other's rate, and never waited).
 const RUNNING_SHARE: f64 = 0.9;
 
 /// The windows of a rank, and its waits.
