@@ -1,11 +1,12 @@
 #!/bin/sh
-# Installs ioscape: the program, its manual pages and completions. A static binary, no other file is needed.
+# Installs ioscape: the program, its manual pages and completions. The binary is static and needs no other file.
 #
-#   install.sh [--version V] [--prefix DIR] [--from DIR-OR-URL]
+#   install.sh [--version V] [--prefix DIR] [--from DIR-OR-URL] [--mpi]
 #
 # --version  what to install [default: the latest release]
 # --prefix   where to [default: /usr/local for root, ~/.local for everybody else]
 # --from     where the files of a release lie: a directory (as `cargo xtask dist` makes it), or an address
+# --mpi      the binary for glibc 2.17 and later, which can run over many hosts; the static one cannot load MPI
 # Checksums are checked before anything is installed. To remove it: rm the files that it names.
 set -eu
 
@@ -17,6 +18,7 @@ fail() {
 
 version=latest
 from=
+build=
 prefix=/usr/local
 [ "$(id -u)" = 0 ] || prefix="$HOME/.local"
 while [ $# -gt 0 ]; do
@@ -27,7 +29,8 @@ while [ $# -gt 0 ]; do
     --version) version=$2 && shift 2 ;;
     --prefix) prefix=$2 && shift 2 ;;
     --from) from=$2 && shift 2 ;;
-    *) fail "$1: unknown; there are --version, --prefix, --from" ;;
+    --mpi) build=-glibc2.17 && shift ;;
+    *) fail "$1: unknown; there are --version, --prefix, --from, --mpi" ;;
     esac
 done
 
@@ -67,8 +70,8 @@ get() {
 }
 
 get SHA256SUMS
-archive=$(sed -n "s/^[0-9a-f]*  \(ioscape-.*-$arch\.tar\.gz\)\$/\1/p" "$work/SHA256SUMS" | head -n 1)
-[ -n "$archive" ] || fail "this release has no archive for $arch"
+archive=$(sed -n "s/^[0-9a-f]*  \(ioscape-.*-$arch$build\.tar\.gz\)\$/\1/p" "$work/SHA256SUMS" | head -n 1)
+[ -n "$archive" ] || fail "this release has no archive for $arch$build"
 get "$archive"
 grep "  $archive\$" "$work/SHA256SUMS" >"$work/sum"
 (cd "$work" && sha256sum -c sum >/dev/null 2>&1) || fail "$archive is not what was released: its checksum differs"
@@ -77,6 +80,10 @@ tar -xzf "$work/$archive" -C "$work"
 tree=$work/${archive%.tar.gz}/usr
 mkdir -p "$prefix/bin" "$prefix/share" || fail "cannot write $prefix; name another --prefix"
 cp "$tree/bin/ioscape" "$prefix/bin/.ioscape.new"
+if ! "$prefix/bin/.ioscape.new" --version >/dev/null; then
+    rm "$prefix/bin/.ioscape.new"
+    fail "$archive does not run on this system; nothing was replaced"
+fi
 mv "$prefix/bin/.ioscape.new" "$prefix/bin/ioscape"
 cp -R "$tree/share/." "$prefix/share/"
 say "$("$prefix/bin/ioscape" --version) in $prefix/bin"

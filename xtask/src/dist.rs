@@ -1,6 +1,8 @@
 //! `cargo xtask dist`: everything that is handed out, out of the sources as they are. Static
 //! binaries for musl, archives, packages for Debian and for RPM, a container image, checksums.
 //!
+//! Beside each static archive lies one with a binary for glibc, which can load MPI: a static one cannot.
+//!
 //! Built twice from the same commit the files are to be equal, byte for byte: paths are cut off,
 //! times are the commit's, entries stand in the order of their names. `--twice` checks it.
 
@@ -20,6 +22,8 @@ use sha2::{Digest, Sha256};
 struct Request {
     out: PathBuf,
     architectures: Vec<Architecture>,
+    /// The dynamic binaries, which can load MPI, are left out.
+    static_only: bool,
     /// Whether all of it is made a second time, elsewhere, and held against the first.
     twice: bool,
 }
@@ -33,8 +37,10 @@ struct Architecture {
     debian: &'static str,
     /// As containers do.
     container: &'static str,
-    /// The toolchain's target.
+    /// The toolchain's target for static binaries.
     target: &'static str,
+    /// Its target for binaries that load the system's libraries.
+    dynamic_target: &'static str,
 }
 
 const ARCHITECTURES: [Architecture; 2] = [
@@ -43,12 +49,14 @@ const ARCHITECTURES: [Architecture; 2] = [
         debian: "amd64",
         container: "amd64",
         target: "x86_64-unknown-linux-musl",
+        dynamic_target: "x86_64-unknown-linux-gnu",
     },
     Architecture {
         name: "aarch64",
         debian: "arm64",
         container: "arm64",
         target: "aarch64-unknown-linux-musl",
+        dynamic_target: "aarch64-unknown-linux-gnu",
     },
 ];
 
@@ -71,7 +79,7 @@ const MAINTAINER: &str = "The ioscape authors <ioscape@users.noreply.github.com>
 pub fn run(root: &Path, arguments: &[&str]) -> io::Result<()> {
     let request = request(root, arguments)?;
     let release = Release { version: version(root)?, time_s: time_s(root)? };
-    let made = make(root, &request.out, &request.architectures, &release)?;
+    let made = make(root, &request.out, &request, &release)?;
     if request.twice {
         compare(root, &request, &release, &made)?;
     }
@@ -85,12 +93,14 @@ fn request(root: &Path, arguments: &[&str]) -> io::Result<Request> {
     let mut request = Request {
         out: root.join("target/dist"),
         architectures: ARCHITECTURES.to_vec(),
+        static_only: false,
         twice: false,
     };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match *word {
             "--twice" => request.twice = true,
+            "--static-only" => request.static_only = true,
             "--out" => request.out = PathBuf::from(value(word, words.next())?),
             "--arch" => {
                 let name = value(word, words.next())?;
@@ -107,25 +117,27 @@ fn value<'a>(flag: &str, value: Option<&&'a str>) -> io::Result<&'a str> {
 }
 
 fn wrong() -> io::Error {
-    io::Error::other("cargo xtask dist [--out DIR] [--arch x86_64|aarch64] [--twice]")
+    io::Error::other(
+        "cargo xtask dist [--out DIR] [--arch x86_64|aarch64] [--static-only] [--twice]",
+    )
 }
 
 /// Name, checksum and length of each file.
 type Made = Vec<(String, String, usize)>;
 
-fn make(
-    root: &Path,
-    out: &Path,
-    architectures: &[Architecture],
-    release: &Release,
-) -> io::Result<Made> {
+fn make(root: &Path, out: &Path, request: &Request, release: &Release) -> io::Result<Made> {
     if out.is_dir() {
         fs::remove_dir_all(out)?;
     }
     fs::create_dir_all(out)?;
     let pages = build::pages(root, &out.join("pages"))?;
     let mut made = Vec::new();
-    for architecture in architectures {
+    let mut keep = |name: String, bytes: &[u8]| -> io::Result<()> {
+        fs::write(out.join(&name), bytes)?;
+        made.push((name, checksum(bytes), bytes.len()));
+        Ok(())
+    };
+    for architecture in &request.architectures {
         say(&format!("binary for {}", architecture.target))?;
         let binary = fs::read(build::binary(root, architecture, release.time_s)?)?;
         let tree = tree::installed(root, binary, &pages, release)?;
@@ -137,14 +149,18 @@ fn make(
             (format!("{stem}-image.tar"), image::image(&tree, release, architecture)?),
         ];
         for (name, bytes) in files {
-            fs::write(out.join(&name), &bytes)?;
-            made.push((name, checksum(&bytes), bytes.len()));
+            keep(name, &bytes)?;
+        }
+        if !request.static_only {
+            say(&format!("binary for {}", architecture.dynamic_target))?;
+            let binary = fs::read(build::dynamic_binary(root, architecture, release.time_s)?)?;
+            let tree = tree::installed(root, binary, &pages, release)?;
+            let stem = format!("{stem}-glibc{}", build::GLIBC);
+            keep(format!("{stem}.tar.gz"), &tree::archive(&tree, &stem, release.time_s)?)?;
         }
     }
     fs::remove_dir_all(out.join("pages"))?;
-    let script = fs::read(root.join("install.sh"))?;
-    fs::write(out.join("install.sh"), &script)?;
-    made.push(("install.sh".to_owned(), checksum(&script), script.len()));
+    keep("install.sh".to_owned(), &fs::read(root.join("install.sh"))?)?;
     let lines: Vec<String> = made.iter().map(|(name, sum, _)| format!("{sum}  {name}\n")).collect();
     fs::write(out.join("SHA256SUMS"), lines.concat())?;
     Ok(made)
@@ -155,7 +171,7 @@ fn compare(root: &Path, request: &Request, release: &Release, made: &Made) -> io
     let elsewhere = env::temp_dir().join(format!("ioscape-dist-{}", std::process::id()));
     let outcome = build::copy_sources(root, &elsewhere).and_then(|()| {
         let out = elsewhere.join("target/dist");
-        make(&elsewhere, &out, &request.architectures, release)
+        make(&elsewhere, &out, request, release)
     });
     fs::remove_dir_all(&elsewhere).ok();
     let differs: Vec<String> = made
@@ -212,7 +228,8 @@ mod tests {
         assert_eq!((all.architectures.len(), all.twice), (2, false));
         let one = request(root, &["--arch", "aarch64", "--twice", "--out", "d"]).unwrap();
         assert_eq!(one.architectures[0].debian, "arm64");
-        assert!(one.twice && one.out == Path::new("d"));
+        assert!(one.twice && !one.static_only && one.out == Path::new("d"));
+        assert!(request(root, &["--static-only"]).unwrap().static_only);
         for bad in [&["--arch", "vax"][..], &["--out"], &["now"]] {
             assert!(request(root, bad).is_err(), "{bad:?}");
         }

@@ -30,7 +30,7 @@ pub fn conclude(record: &Record) -> Option<Conclusion> {
     let mut of_writes = writes.as_ref().map(Ends::requests).unwrap_or_default();
     // Writes are told right below reads: which requests is said once where they are alike.
     if of_reads.as_ref() == Some(&of_writes) {
-        of_writes.clear();
+        "the same requests".clone_into(&mut of_writes);
     }
     let of_reads = of_reads.unwrap_or_default();
     Some(Conclusion {
@@ -125,9 +125,9 @@ impl<'a> Ends<'a> {
         Some(Self { near: *before.or(curve.first())?, far: *curve.last()? })
     }
 
-    /// `buffered random 16 KiB, 1 process. `.
+    /// `buffered random 16 KiB, 1 process`.
     fn requests(&self) -> String {
-        format!("{}. ", requests(&self.far.estimate.workload))
+        requests(&self.far.estimate.workload)
     }
 
     /// Times as fast before the fall as at the end.
@@ -136,27 +136,29 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// `4.12 GB/s, 251k IOPS, p99 5.12 µs`, with an aside after the rate.
-fn pace(spot: &Spot<'_>, aside: &str) -> String {
+/// `4.12 GB/s, 251k IOPS, p99 5.12 µs`.
+fn pace(spot: &Spot<'_>) -> String {
     format!(
-        "{}{aside}, {} IOPS, p99 {}",
+        "{}, {} IOPS, p99 {}",
         show_rate(spot.throughput().mean),
         show_iops(spot.estimate.ops_per_s.mean),
         show_seconds(spot.estimate.response_time_s.p99)
     )
 }
 
-/// Words that stand before the speed at the largest working set. Reads are partly served from memory:
-/// `27 % of it cached, `. Writes are measured after memory has filled: `in steady state, `.
-fn kind_of_figure(spot: &Spot<'_>) -> String {
+/// Words that stand before the speed at the largest data set. Reads are partly served from memory:
+/// `27 % cached, `. Writes are measured after memory has filled: `falls to a sustained `, or `once
+/// steady, ` where they do not fall.
+fn kind_of_figure(ends: &Ends<'_>) -> String {
     /// Less changes no figure that is shown.
     const LITTLE: f64 = 0.005;
-    let reads = spot.estimate.workload.read_frac > 0.0;
-    let hits = spot.estimate.hit_fraction.filter(|hits| reads && *hits >= LITTLE);
+    let reads = ends.far.estimate.workload.read_frac > 0.0;
+    let hits = ends.far.estimate.hit_fraction.filter(|hits| reads && *hits >= LITTLE);
     match hits {
-        Some(hits) => format!("{} of it cached, ", show_percent(hits)),
+        Some(hits) => format!("{} cached, ", show_percent(hits)),
         None if reads => String::new(),
-        None => "in steady state, ".to_owned(),
+        None if ends.ratio() > SLOWER => "falls to a sustained ".to_owned(),
+        None => "once steady, ".to_owned(),
     }
 }
 
@@ -207,14 +209,10 @@ fn storage(seen: &Seen<'_>) -> String {
         };
         return simulated.to_owned() + &levels;
     };
-    let queue = seen.line("read_4k_32").map_or_else(String::new, |line| {
-        format!(", {} with 32 in flight", show_iops(line.ops_per_s.value))
-    });
     format!(
-        "{simulated}{}: a random 4 KiB read takes {} on average ({} IOPS{queue}).",
+        "{simulated}{}: a random 4 KiB read takes {} on average.",
         character(one.response_time_s.p50.value),
-        show_seconds(one.response_time_s.mean.value),
-        show_iops(one.ops_per_s.value)
+        show_seconds(one.response_time_s.mean.value)
     )
 }
 
@@ -231,7 +229,7 @@ fn cached(seen: &Seen<'_>) -> String {
 
 /// The words for one direction.
 struct Way {
-    /// The verb for requests to one working set, repeated for the whole visit.
+    /// The visit's requests go to one data set, which is `read` or `rewritten`.
     again: &'static str,
     /// Where memory is on the way.
     preposition: &'static str,
@@ -239,14 +237,12 @@ struct Way {
     memory_line: Option<&'static str>,
 }
 
-const READING: Way = Way {
-    again: "Reading over and over",
-    preposition: "from",
-    memory_line: Some("cached_read_4k"),
-};
-const WRITING: Way = Way { again: "Rewriting", preposition: "into", memory_line: None };
+const READING: Way =
+    Way { again: "read", preposition: "from", memory_line: Some("cached_read_4k") };
+const WRITING: Way = Way { again: "rewritten", preposition: "into", memory_line: None };
 
-/// `buffered random 16 KiB, 1 process. Reading over and over up to 256 MiB: from memory, 4 GB/s; 1 GiB: 100 MB/s`
+/// `buffered random 16 KiB, 1 process. Data set up to 256 MiB, read over and over: from memory, 4 GB/s. Data set of
+/// 1 GiB: 100 MB/s`
 fn fast(
     seen: &Seen<'_>,
     (border, way): (Option<&Border>, &Way),
@@ -260,26 +256,27 @@ fn fast(
     }
     match (border, ends) {
         (Some(border), Some(ends)) => format!(
-            "{requests}{} {}: {} {}, {}; {}: {}{}",
-            way.again,
+            "{requests}. Data set up {}, {} over and over: {} {}, {}{}. Data set of {}: {}{}",
             capacity(border),
+            way.again,
             way.preposition,
             cache_of(border),
-            pace(&ends.near, &other_size(seen, way, border, &ends.near)),
+            pace(&ends.near),
+            other_size(seen, way, border, &ends.near),
             show_size(ends.far.value),
-            kind_of_figure(&ends.far),
-            pace(&ends.far, ""),
+            kind_of_figure(ends),
+            pace(&ends.far),
         ),
-        (Some(border), None) => format!("fast for a working set {}", capacity(border)),
+        (Some(border), None) => format!("fast for a data set up {}", capacity(border)),
         (None, Some(ends)) => {
             let most = show_size(ends.far.value);
-            format!("no limit found: {most}, the most that was tried, at {}", pace(&ends.far, ""))
+            format!("no limit found: {most}, the most that was tried, at {}", pace(&ends.far))
         }
         (None, None) => "too few measurements to say".to_owned(),
     }
 }
 
-/// ` (2.43 GB/s with 4 KiB)`: the other speed from memory that stands on the page.
+/// ` (2.43 GB/s in 4 KiB requests)`: the other speed from memory that stands on the page.
 fn other_size(seen: &Seen<'_>, way: &Way, border: &Border, near: &Spot<'_>) -> String {
     let is_other = |line: &&SheetFigures| {
         border.layer == Layer::Cache && line.workload.size_mean != near.estimate.workload.size_mean
@@ -287,19 +284,19 @@ fn other_size(seen: &Seen<'_>, way: &Way, border: &Border, near: &Spot<'_>) -> S
     let line = way.memory_line.and_then(|name| seen.line(name)).filter(is_other);
     line.map_or_else(String::new, |line| {
         let (rate, size) = (line.throughput_bytes_per_s.value, line.workload.size_mean as f64);
-        format!(" ({} with {})", show_rate(rate), show_size(size))
+        format!(" ({} in {} requests)", show_rate(rate), show_size(size))
     })
 }
 
-/// `up to 4.00 GiB (±1.3 %)`; `up to somewhere between 200 MiB and 1.00 GiB` where it is known no better.
+/// `to 4.00 GiB (±1.3 %)`; `to somewhere between 200 MiB and 1.00 GiB` where it is known no better.
 fn capacity(border: &Border) -> String {
     let at = border.unique_bytes;
     let width = half_width(at.low, at.capacity, at.high);
     if width > ROUGH {
         let (low, high) = (show_size(at.low), show_size(at.high));
-        return format!("up to somewhere between {low} and {high}");
+        return format!("to somewhere between {low} and {high}");
     }
-    format!("up to {} (±{})", show_size(at.capacity), show_percent(width))
+    format!("to {} (±{})", show_size(at.capacity), show_percent(width))
 }
 
 /// The cache that serves requests for less data than this border.
@@ -323,22 +320,23 @@ fn limit(seen: &Seen<'_>) -> String {
         if ends.ratio() <= SLOWER {
             let writes = slow_writes(seen).map_or_else(String::new, |slow| {
                 let SlowWrites { capacity, ratio, far } = slow;
-                format!("; writes from {capacity} on are {ratio} times slower at {far}")
+                format!(
+                    "; writes at {far} of data are {ratio} times slower than into memory, which serves \
+                     data sets up to {capacity}"
+                )
             });
             return format!(
-                "The disk, once data do not fit in memory. Reads keep their speed beyond {capacity}, \
-                 measured up to {}{writes}.",
+                "The disk. Reads keep their speed beyond {capacity} of data, measured up to {}{writes}.",
                 show_size(ends.far.value)
             );
         }
         let far = show_size(ends.far.value);
         let writes = slow_writes(seen).map_or_else(String::new, |slow| {
             let at = if slow.far == far { String::new() } else { format!(" at {}", slow.far) };
-            format!(", writes from {} on ({} times{at})", slow.capacity, slow.ratio)
+            format!(", writes {} times{at}", slow.ratio)
         });
         return format!(
-            "The disk, once data do not fit in memory: reads from {capacity} on ({} times slower at \
-             {far}){writes}.",
+            "The disk: at {far} of data reads are {} times slower than from memory{writes}.",
             three_digits(ends.ratio())
         );
     }

@@ -1,12 +1,13 @@
 //! The page cache as one file sees it: what is resident, dropping it, reading it in.
 //!
-//! Counts come from cachestat(2), Linux 6.5 and later; older kernels say `None`.
+//! Counts come from cachestat(2), Linux 6.5 and later. Older kernels say of each page whether it is
+//! resident (mincore(2)), to the owner of the file and to root; not whether it is dirty.
 
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::Advice;
@@ -18,38 +19,77 @@ use crate::error::{Error, Result};
 pub struct CacheStat {
     /// In the page cache, whatever their state.
     pub resident_bytes: u64,
-    /// Of these, newer than storage.
-    pub dirty_bytes: u64,
-    /// Of these, on their way to storage.
-    pub writeback_bytes: u64,
-    /// Reclaimed, with a shadow of them still known.
-    pub evicted_bytes: u64,
-    /// Of these, so recently that reading them again would count as thrashing.
-    pub recently_evicted_bytes: u64,
+    /// Of these, newer than storage; `None` on kernels before 6.5.
+    pub dirty_bytes: Option<u64>,
 }
 
 /// Share of a range that counts as all of it: reclaim may take a page at any time.
 const NEARLY_ALL: f64 = 0.999;
 
-/// What of `range` is in the page cache; `None` where the kernel cannot say.
+/// Counts the pages of `range` that are in the page cache; `None` where the kernel cannot say.
 ///
 /// The kernel walks the range's entries, which takes microseconds where the filesystem keeps
-/// large folios (13 for 512 MiB on ext4, Linux 6.18) and longer for single pages.
+/// large folios (13 for 512 MiB on ext4, Linux 6.18) and longer for single pages. Without cachestat
+/// it is asked for every page.
 pub fn resident(file: &File, range: Range<u64>) -> Option<CacheStat> {
+    counted(file, range.clone()).or_else(|| by_mincore(file, range))
+}
+
+/// The answer of cachestat(2) alone, which is quickly given; `None` where the kernel has no such call.
+pub(crate) fn counted(file: &File, range: Range<u64>) -> Option<CacheStat> {
     // An empty range would mean "to the end of the file" to the kernel.
     if range.is_empty() {
         return Some(CacheStat::default());
     }
     let page_bytes = rustix::param::page_size() as u64;
-    let [resident, dirty, writeback, evicted, recently_evicted] =
-        cachestat(file, [range.start, range.end - range.start]).ok()?;
-    Some(CacheStat {
-        resident_bytes: resident * page_bytes,
-        dirty_bytes: dirty * page_bytes,
-        writeback_bytes: writeback * page_bytes,
-        evicted_bytes: evicted * page_bytes,
-        recently_evicted_bytes: recently_evicted * page_bytes,
-    })
+    let [resident, dirty, ..] = cachestat(file, [range.start, range.end - range.start]).ok()?;
+    Some(CacheStat { resident_bytes: resident * page_bytes, dirty_bytes: Some(dirty * page_bytes) })
+}
+
+/// Looks at each page through a mapping that is never touched.
+fn by_mincore(file: &File, range: Range<u64>) -> Option<CacheStat> {
+    /// Mapped at a time, bytes: a byte of answer for each page of it.
+    const PIECE_BYTES: u64 = 1 << 30;
+    let page_bytes = rustix::param::page_size() as u64;
+    let about = file.metadata().ok()?;
+    let user = rustix::process::geteuid();
+    // To others the kernel says that all is resident.
+    if !user.is_root() && user.as_raw() != about.uid() {
+        return None;
+    }
+    // Mappings begin at a page; beyond the end of a file there is nothing. A device has no length of that kind.
+    let end = if about.is_file() { range.end.min(about.len()) } else { range.end };
+    let mut from = range.start - range.start % page_bytes;
+    let mut resident = 0;
+    while from < end {
+        let length = PIECE_BYTES.min(end - from) as usize;
+        let mut pages = vec![0_u8; length.div_ceil(page_bytes as usize)];
+        // SAFETY: the kernel chooses the place of a new mapping, which nobody reads or writes; mincore
+        // fills one byte for each page of it, which the vector has room for; the mapping goes with all of its length.
+        let is_known = unsafe {
+            let flags = libc::MAP_SHARED;
+            let place = libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_NONE,
+                flags,
+                file.as_raw_fd(),
+                libc::off_t::try_from(from).ok()?,
+            );
+            if place == libc::MAP_FAILED {
+                return None;
+            }
+            let status = libc::mincore(place, length, pages.as_mut_ptr());
+            libc::munmap(place, length);
+            status == 0
+        };
+        if !is_known {
+            return None;
+        }
+        resident += pages.iter().filter(|page| **page & 1 == 1).count() as u64;
+        from += length as u64;
+    }
+    Some(CacheStat { resident_bytes: resident * page_bytes, dirty_bytes: None })
 }
 
 /// The system call, which the C libraries do not wrap yet: `struct cachestat_range` in (offset,
@@ -148,4 +188,36 @@ pub fn is_resident(file: &File, range: Range<u64>) -> bool {
 pub(crate) fn path_of(file: &impl AsRawFd) -> std::path::PathBuf {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     std::fs::read_link(&link).unwrap_or_else(|_| link.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_without_cachestat_says_the_same_of_what_is_resident() {
+        const PAGES: u64 = 512;
+        let page_bytes = rustix::param::page_size() as u64;
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("file");
+        // Not a whole number of pages.
+        std::fs::write(&path, vec![1; (PAGES * page_bytes - 100) as usize]).unwrap();
+        let file = File::open(&path).unwrap();
+        let all = 0..PAGES * page_bytes - 100;
+        drop_cache(&file, all.clone()).unwrap();
+        rustix::fs::fadvise(&file, 0, None, Advice::Random).unwrap();
+        for page in [0, 3, 4, 5, 90, PAGES - 1] {
+            file.read_exact_at(&mut [0; 10], page * page_bytes).unwrap();
+        }
+        for range in
+            [all, 0..1, 3 * page_bytes..5 * page_bytes, 4 * page_bytes + 1..91 * page_bytes]
+        {
+            let Some(known) = counted(&file, range.clone()) else {
+                ioscape_test_support::skipped("this kernel has no cachestat");
+                return;
+            };
+            let told = by_mincore(&file, range.clone()).unwrap();
+            assert_eq!(told.resident_bytes, known.resident_bytes, "{range:?}");
+        }
+    }
 }

@@ -411,6 +411,7 @@ impl Rig for FileRig {
         }
         self.open_ledgers();
         let Crew { watch, members, files: held, warnings } = self.crew(work, seed)?;
+        self.fill_again(work, &files)?;
         let held_back = Arc::clone(&shared);
         let gate = held_back.hold();
         let mut workers = Vec::new();

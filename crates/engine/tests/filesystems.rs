@@ -466,3 +466,48 @@ fn psync_refuses_more_than_one_request_in_flight() {
     let message = rig.prepare(&work).unwrap_err().to_string();
     assert!(message.contains("one request in flight per process"), "{message}");
 }
+
+/// Bytes that the servers of a mounted directory have read so far.
+fn served_bytes(source: &Path) -> u64 {
+    let is_server = |process: &PathBuf| {
+        let line = fs::read(process.join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&*source.to_string_lossy())
+    };
+    let read_bytes = |process: PathBuf| -> Option<u64> {
+        let counts = fs::read_to_string(process.join("io")).ok()?;
+        counts.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok())
+    };
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    processes.filter(is_server).filter_map(read_bytes).sum()
+}
+
+#[test]
+fn on_fuse_a_visit_finds_its_data_cached_after_others_have_written() {
+    const DATA_BYTES: u64 = 64 * MIB;
+    let place = tempfile::tempdir().unwrap();
+    let (source, point) = (place.path().join("served"), place.path().join("mounted"));
+    fs::create_dir(&source).unwrap();
+    let server = format!("bindfs#{}", source.display());
+    let _mount = match Mount::make(&point, &["-t", "fuse", &server]) {
+        Ok(mount) => mount,
+        Err(why) => return skipped(format_args!("no bindfs here: {why}")),
+    };
+    let clock = Clock::start();
+    let run = RunId::random().unwrap();
+    let quiet = Arc::new(AtomicBool::new(false));
+    let directory = open_directory(&point).unwrap();
+    let mut rig = FileRig::new(directory, run, &host::describe(&clock), clock, quiet).unwrap();
+    for _ in 0..2 {
+        visit(&mut rig, &format!("unique_bytes={DATA_BYTES},read_frac=0,seq_frac=0"));
+        let work = Workload::parse(&format!("unique_bytes={DATA_BYTES},read_frac=1")).unwrap();
+        rig.prepare(&work).unwrap();
+        rig.start(&work, 1).unwrap();
+        let before = served_bytes(&source);
+        for _ in 0..5 {
+            rig.window(0.1).unwrap();
+        }
+        let served = served_bytes(&source) - before;
+        rig.finish(false).unwrap();
+        assert!(served < DATA_BYTES / 10, "{served} bytes came from the server");
+    }
+}

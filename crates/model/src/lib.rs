@@ -19,6 +19,14 @@
 //! | response time, latency | per request in a closed loop; from the intended start in an open one |
 //!
 //! Sizes are bytes and times seconds unless a name says otherwise.
+//!
+//! ```
+//! use ioscape_model::{Access, Workload};
+//! let work = Workload::parse("unique_bytes=1GiB,read_frac=0.7,depth=8,access=direct")?;
+//! assert_eq!((work.unique_bytes, work.access), (1 << 30, Access::Direct));
+//! assert!(Workload::parse("read_frac=7").is_err());
+//! # Ok::<(), ioscape_model::workload::WorkloadError>(())
+//! ```
 
 pub mod answer;
 pub mod app;

@@ -6,8 +6,8 @@
 
 use ioscape_model::units::{show_rate, show_seconds, three_digits};
 use ioscape_model::{
-    Comparison, Comparisons, Curve, ElementComparison, Figure, Interval, Overall, OverallRatio,
-    Record, RegionComparison, SystemComparison, Verdict, Want, Workload, Worth,
+    Access, Comparison, Comparisons, Curve, ElementComparison, Figure, Interval, Overall,
+    OverallRatio, Record, RegionComparison, SystemComparison, Verdict, Want, Workload, Worth,
 };
 
 use crate::chart::{Table, stretch};
@@ -93,23 +93,28 @@ pub(crate) fn sentence(
     };
     let open = [named(Verdict::NoDifferenceShown), named(Verdict::Inconclusive)].concat();
     let is_partly_shown = faster.len() + slower.len() > 0 && !open.is_empty();
-    let unclear = is_partly_shown.then(|| format!(" Too uncertain to tell: {}.", on(&open)));
+    let unclear = is_partly_shown.then(|| format!(" Unclear: {}.", on(&open)));
     let beyond = named(Verdict::OutOfRange);
     let not_compared = (!beyond.is_empty()).then(|| {
         let names = few_or(&beyond, "");
-        let like = if beyond.len() == 1 { "it" } else { "them" };
-        format!(" Not compared, because one of the records measured nothing like {like}: {names}.")
+        format!(" Not compared, out of the range measured on {letter} or on A: {names}.")
     });
     let others = unclear.unwrap_or_default() + &not_compared.unwrap_or_default();
+    // All tests are corrected for their number, those of the sums too.
+    let is_over_all = system.geometric_mean.is_some_and(|sum| !is_not_shown(sum.verdict));
+    let certain = match faster.len() + slower.len() + usize::from(is_over_all) {
+        0 | 1 => "95 % certain",
+        _ => "95 % certain that all of this holds",
+    };
     let found = match system.verdict {
         Overall::Faster => {
-            format!("{letter} is faster {} ({CERTAIN}).{others}", place(&faster, Verdict::Faster))
+            format!("{letter} is faster {} ({certain}).{others}", place(&faster, Verdict::Faster))
         }
         Overall::Slower => {
-            format!("{letter} is slower {} ({CERTAIN}).{others}", place(&slower, Verdict::Slower))
+            format!("{letter} is slower {} ({certain}).{others}", place(&slower, Verdict::Slower))
         }
         Overall::Mixed => format!(
-            "{letter} is faster {} and slower {} ({CERTAIN}).{others}",
+            "{letter} is faster {} and slower {} ({certain}).{others}",
             place(&faster, Verdict::Faster),
             place(&slower, Verdict::Slower),
         ),
@@ -135,9 +140,6 @@ pub(crate) fn sentence(
 
 /// A sentence lists up to so many names.
 const FEW: usize = 8;
-/// How sure a difference is that is called one.
-const CERTAIN: &str = "95 % certain";
-
 /// The names where they are few; `8 of 12 workloads` where there are more.
 fn few_or(names: &[&str], of_all: &str) -> String {
     match names.len() {
@@ -153,34 +155,40 @@ fn may_be_chance(verdict: Verdict) -> &'static str {
     }
 }
 
-/// ` Throughput of B over A, predicted for 12 workloads: × 4.9 (4.2–5.7) in the geometric mean, from …`
+/// ` Throughput of B over A, predicted for 12 workloads, cache hits included: × 4.9 (95 %: 4.2–5.7) in the geometric mean; …`
 fn ratios(system: &SystemComparison, judged: &[&Comparison], letter: &str) -> String {
     let (mut parts, mut predicted) = (Vec::new(), String::new());
-    let single =
-        |of: &Comparison| format!("× {} ({})", two_digits_at_least(of.ratio.value), of.name);
+    let single = |of: &Comparison| {
+        let unclear = if is_not_shown(of.verdict) { ", unclear" } else { "" };
+        format!("× {} ({}{unclear})", two_digits_at_least(of.ratio.value), of.name)
+    };
     let by_ratio = |a: &&&Comparison, b: &&&Comparison| a.ratio.value.total_cmp(&b.ratio.value);
     if let Some(sum) = system.geometric_mean {
-        let ratio = figures::ratio(&span(&sum.ratio));
+        let ratio = ratio_in_a_sentence(&sum.ratio);
         parts.push(format!("{ratio} in the geometric mean{}", may_be_chance(sum.verdict)));
         predicted = format!("for {} workloads", sum.workloads);
         if let (Some(least), Some(most)) =
             (judged.iter().min_by(by_ratio), judged.iter().max_by(by_ratio))
         {
-            parts.push(format!("from {} to {}", single(least), single(most)));
+            parts.push(format!("single estimates from {} to {}", single(least), single(most)));
         }
     } else if let [one] = judged {
-        parts.push(figures::ratio(&span(&one.ratio)));
+        parts.push(ratio_in_a_sentence(&one.ratio));
         predicted = format!("on {}", one.name);
     }
-    let over_a = match parts.join(", ") {
+    let over_a = match parts.join("; ") {
         none if none.is_empty() => String::new(),
         parts if judged.iter().any(|one| one.pairs.is_some()) => {
             format!(" Throughput of {letter} over A, measured {predicted}: {parts}.")
         }
-        parts => format!(" Throughput of {letter} over A, predicted {predicted}: {parts}."),
+        parts => {
+            let is_buffered = |of: &&Comparison| of.workload.access == Access::Buffered;
+            let hits = if judged.iter().any(is_buffered) { ", cache hits included" } else { "" };
+            format!(" Throughput of {letter} over A, predicted {predicted}{hits}: {parts}.")
+        }
     };
     let measured = system.measured.map_or_else(String::new, |sum| {
-        let ratio = figures::ratio(&span(&sum.ratio));
+        let ratio = ratio_in_a_sentence(&sum.ratio);
         format!(
             " Over the {} workloads that both records measured, the median is {ratio}{}.",
             sum.workloads,
@@ -188,6 +196,11 @@ fn ratios(system: &SystemComparison, judged: &[&Comparison], letter: &str) -> St
         )
     });
     over_a + &measured
+}
+
+/// `× 4.9 (95 %: 4.2–5.7)`.
+fn ratio_in_a_sentence(ratio: &Figure) -> String {
+    figures::ratio(&span(ratio)).replacen('(', "(95 %: ", 1)
 }
 
 /// Counts the operations that are faster, slower, alike and doubtful.
@@ -254,7 +267,7 @@ fn smallest(system: &SystemComparison, workloads: &[Comparison]) -> String {
     let most = single.iter().copied().reduce(f64::max);
     let of_one = least.zip(most).map(|(least, most)| match (resolution(least), resolution(most)) {
         (least, most) if least == most => format!("{least} on one workload"),
-        (least, most) => format!("{least} to {most} on one workload"),
+        (least, most) => format!("{least} to {most} on single workloads"),
     });
     let of_sum = |sum: &Option<OverallRatio>, what: &str| {
         let sum = sum.as_ref().filter(|sum| is_not_shown(sum.verdict))?;
@@ -412,8 +425,9 @@ pub(crate) fn workloads_note(page: &ComparisonPage<'_>, place: usize) -> String 
             "Measured in alternation: throughput in {pairs} pairs of visits, one to A and one to B \
              right after the other, and the ratio with its interval."
         ),
-        None => "Predicted throughput, and the ratio with its interval. The ratio also uses what \
-                 both records measured, so it can differ from the quotient of the two columns."
+        None => "Predicted throughput, cache hits included, and the ratio with its interval, which allows for what \
+                 changes from run to run. The ratio also uses what both records measured, so it can \
+                 differ from the quotient of the two columns."
             .to_owned(),
     };
     if verdicts.iter().filter(|verdict| **verdict != Verdict::OutOfRange).count() > 1 {

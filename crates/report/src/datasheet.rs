@@ -87,7 +87,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let direct = map.datasheet.iter().find(|line| line.workload.access == Access::Direct);
     let span = direct.map(|line| {
         let span = figures::size(line.workload.unique_bytes as f64);
-        format!("Direct I/O on {span} (cached: memory). ±: 95 %, of IOPS and throughput.")
+        format!("Direct I/O on {span}; cached reads: from memory. ±: 95 %, within this run.")
     });
     let visits = || map.datasheet.iter().map(|line| line.visits);
     let is_once = visits().any(|visits| visits < 2);

@@ -12,6 +12,16 @@
 //! | [`export`] | traces for other tools |
 //! | [`import`](mod@import) | traces of other tools |
 //! | [`regenerate`] | events out of an application model |
+//!
+//! ```
+//! use ioscape_trace::caches::mrc::{Access, ExactCurve};
+//! let mut curve = ExactCurve::new();
+//! for _ in 0..10 {
+//!     curve.touch(Access::Read, 1, 0, 100);
+//! }
+//! // A cache of 100 pages misses each of them once.
+//! assert!((curve.finish().miss_ratio(100) - 0.1).abs() < 1e-12);
+//! ```
 
 pub mod caches;
 pub mod character;

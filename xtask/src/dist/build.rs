@@ -13,19 +13,45 @@ pub(super) const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 /// Builds the static binary; gives where it is. The toolchain's own linker is used, so that no
 /// compiler for another processor is needed.
 pub(super) fn binary(root: &Path, of: &Architecture, time_s: u64) -> io::Result<PathBuf> {
-    let target = of.target;
-    let linker = format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_"));
-    let status = cargo(root)
-        .args(["build", "--locked", "--release", "--package", "ioscape", "--target", target])
+    let linker = format!("CARGO_TARGET_{}_LINKER", of.target.to_uppercase().replace('-', "_"));
+    let mut cargo = cargo(root);
+    cargo.args(["build", "--target", of.target]).env(linker, "rust-lld");
+    let remedy = format!("if the target is missing, `rustup target add {}`", of.target);
+    release(root, cargo, (of.target, time_s), &remedy)
+}
+
+/// Builds a release, of whatever target the command names; gives where the binary is.
+fn release(
+    root: &Path,
+    mut cargo: Command,
+    (target, time_s): (&str, u64),
+    remedy: &str,
+) -> io::Result<PathBuf> {
+    let status = cargo
+        .args(["--locked", "--release", "--package", "ioscape"])
         .env("RUSTFLAGS", flags(root))
-        .env(linker, "rust-lld")
         .env("SOURCE_DATE_EPOCH", time_s.to_string())
         .status()?;
     if !status.success() {
-        let remedy = format!("if the target is missing, `rustup target add {target}`");
         return Err(io::Error::other(format!("no binary for {target}: {remedy}")));
     }
     Ok(root.join("target").join(target).join("release/ioscape"))
+}
+
+/// The oldest glibc that the dynamic binaries run on, as have all systems since RHEL 7.
+pub(super) const GLIBC: &str = "2.17";
+
+/// Builds the binary that loads the system's libraries, MPI among them; gives where it is. Linked
+/// on a newer system it would ask for that system's glibc, so zig links it against the old one.
+pub(super) fn dynamic_binary(root: &Path, of: &Architecture, time_s: u64) -> io::Result<PathBuf> {
+    let target = of.dynamic_target;
+    let mut cargo = cargo(root);
+    cargo.args(["zigbuild", "--target", &format!("{target}.{GLIBC}")]);
+    let remedy = format!(
+        "`pip install cargo-zigbuild` and `rustup target add {target}`, or leave it out by \
+         `--static-only`"
+    );
+    release(root, cargo, (target, time_s), &remedy)
 }
 
 /// Places of this machine by names that are alike everywhere.

@@ -55,9 +55,15 @@ pub(super) fn trust(record: &Record) -> Trust {
 
 fn meaning(grade: Grade) -> &'static str {
     match grade {
-        Grade::A => "in a repeat any figure may come out 15 % higher or lower",
-        Grade::B => "in a repeat any figure may come out 30 % higher or lower",
-        Grade::C => "in a repeat any figure may come out at half to twice its value",
+        Grade::A => {
+            "± covers this run only; in another, speeds and times (not sizes) may be 15 % higher or lower"
+        }
+        Grade::B => {
+            "± covers this run only; in another, speeds and times (not sizes) may be 30 % higher or lower"
+        }
+        Grade::C => {
+            "± covers this run only; in another, speeds and times (not sizes) may be half to twice these"
+        }
         Grade::D => "measure again before you decide",
     }
 }
@@ -163,7 +169,7 @@ fn unsure(record: &Record) -> Option<Reason> {
     let count = record.estimates.iter().filter(|e| e.warnings.iter().any(is_unsure)).count();
     let total = record.estimates.len();
     let share = count as f64 / total as f64;
-    let text = format!("{count} of {total} workloads measured are unsteady or imprecise");
+    let text = format!("{count} of {total} measurements are unsteady or imprecise");
     (total > 0).then(|| graded(share, UNSURE, text))
 }
 

@@ -90,8 +90,8 @@ fn instruments(facts: &Facts) -> Vec<Unknown> {
         ),
         (
             no_residency,
-            "what is in the page cache: this kernel or filesystem does not say",
-            "hit fractions stay empty and borders are found by timing; Linux 6.5 and later tell",
+            "what is in the page cache: this filesystem does not say",
+            "hit fractions stay empty and borders are found by timing",
         ),
         (
             no_temperature,

@@ -17,7 +17,7 @@ use rustix::fs::Advice;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::places::{Part, place_of_file, shares};
-use crate::cachestat::resident;
+use crate::cachestat::counted;
 use crate::clock::{Clock, fine_timers};
 use crate::device_counter::DeviceCounter;
 use crate::worker::{Published, Worker};
@@ -159,10 +159,10 @@ impl Dropper {
         }
     }
 
-    /// How much of the files is in the cache; where the kernel cannot say, as much as was moved
+    /// How much of the files is in the cache; where the kernel cannot say so quickly, as much as was moved
     /// since `told_bytes`.
     fn look(&self, told_bytes: u64) -> Look {
-        let here = |held: &Held| Some(resident(&held.file, 0..held.length)?.resident_bytes);
+        let here = |held: &Held| Some(counted(&held.file, 0..held.length)?.resident_bytes);
         let held_bytes: Option<u64> = self.files.iter().map(here).sum();
         let moved_bytes = || self.told_bytes() - told_bytes;
         let at_ns = self.clock.now_ns();

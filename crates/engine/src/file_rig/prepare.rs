@@ -1,13 +1,14 @@
 //! Getting a directory ready for a workload: files laid out, earlier dirty data written back, the
 //! page cache in the state that was asked for.
 
+use std::fs::File;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Access, Code, Layout, Severity, State, Warning, Workload};
 
-use super::FileRig;
+use super::{FileRig, shares};
 use crate::cachestat::{CacheStat, Pieces, drop_cache, is_resident, read_in, resident};
 use crate::counters::Counters;
 use crate::error::{Error, Result};
@@ -353,14 +354,39 @@ impl FileRig {
             self.filled_bytes[number] = length;
         }
         let began_s = self.clock.now_s();
-        let streamed_bytes = (length as f64 * STREAMED_SHARE) as u64 & !0xFFF;
-        // The stream comes last: its read-ahead then ends where the single pages begin.
-        let read_bytes = read_in(&file, streamed_bytes..length, Pieces::Pages, &self.interrupt)?
-            + read_in(&file, 0..streamed_bytes, Pieces::Stream, &self.interrupt)?;
+        let read_bytes = self.read_in_pieces(&file, length)?;
         // What was resident already would make storage look fast.
         if is_empty && read_bytes >= TELLS_RATE_BYTES {
             let took_s = (self.clock.now_s() - began_s).max(1e-6);
             self.read_in_bytes_per_s = Some(read_bytes as f64 / took_s);
+        }
+        Ok(())
+    }
+
+    fn read_in_pieces(&self, file: &File, length: u64) -> Result<u64> {
+        let streamed_bytes = (length as f64 * STREAMED_SHARE) as u64 & !0xFFF;
+        // The stream comes last: its read-ahead then ends where the single pages begin.
+        let pages = read_in(file, streamed_bytes..length, Pieces::Pages, &self.interrupt)?;
+        Ok(pages + read_in(file, 0..streamed_bytes, Pieces::Stream, &self.interrupt)?)
+    }
+
+    /// Fills the cache once more, now that all descriptors of a visit are open: a filesystem of FUSE
+    /// drops the pages of a file whenever it is opened, unless its server asks to keep them.
+    pub(super) fn fill_again(&self, work: &Workload, files: &[File]) -> Result<()> {
+        let is_warm = work.state == State::Warm && work.access == Access::Buffered;
+        let is_fuse =
+            self.ground.directory().is_some_and(|one| one.filesystem().starts_with("fuse"));
+        if !is_fuse || !is_warm {
+            return Ok(());
+        }
+        let shares = shares(work, self.part);
+        let fits = self.cache_bytes() / shares.len().max(1) as u64;
+        for (file, (_, length)) in files.iter().zip(&shares) {
+            let fits = fits.min(*length);
+            let cached = resident(file, 0..*length).map_or(0, |cached| cached.resident_bytes);
+            if (cached as f64) < WARM_SHARE * fits as f64 {
+                self.read_in_pieces(file, fits)?;
+            }
         }
         Ok(())
     }

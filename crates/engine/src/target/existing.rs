@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::{Directory, describe, never_written, open_unchecked, zero_fraction};
 use crate::aligned::Aligned;
-use crate::cachestat::resident;
+use crate::cachestat::{counted, resident};
 use crate::error::{Error, Result};
 use crate::extents;
 
@@ -171,7 +171,10 @@ fn open(path: &Path, directory: &Directory) -> std::result::Result<(File, u64), 
     if extents.encoded_bytes > 0 {
         return Err("is compressed: it is not read as it is stored".to_owned());
     }
-    if resident(&file, 0..length).is_some_and(|cached| cached.dirty_bytes > 0) {
+    if counted(&file, 0..length)
+        .and_then(|cached| cached.dirty_bytes)
+        .is_some_and(|dirty| dirty > 0)
+    {
         return Err("has data in memory that are still to be written: reading past them would \
                     write them"
             .to_owned());

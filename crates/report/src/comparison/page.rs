@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use askama::Template;
-use ioscape_model::{Estimate, Interval, Verdict, Workload};
+use ioscape_model::{Comparison, Estimate, Interval, Verdict, Workload};
 
 use super::{
     CACHES_NOTE, ComparedSystem, ComparisonPage, REGIONS_NOTE, caches, confounded, dropped,
     elements, elements_note, intolerable, is_live, legend, letter, listed, of_system, prices,
-    regions, sentence, span, unresolved, workloads, workloads_note, worth,
+    regions, sentence, span, two_digits_at_least, unresolved, workloads, workloads_note, worth,
 };
 use crate::chart::{
     Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Table, Unit, throughput_axis,
@@ -224,11 +224,20 @@ fn mix(work: &Workload) -> String {
     )
 }
 
+/// `oltp × 0.15`.
+fn name_and_ratio(comparison: &Comparison) -> String {
+    match comparison.verdict {
+        Verdict::OutOfRange => comparison.name.clone(),
+        _ => format!("{} × {}", comparison.name, two_digits_at_least(comparison.ratio.value)),
+    }
+}
+
 /// Predicted ratio of each workload.
 fn ratios(page: &ComparisonPage<'_>) -> Chart {
     let others = page.systems.len().saturating_sub(1);
     let names: Vec<String> = match others {
         0 => vec![],
+        1 => of_system(page, 1).iter().map(name_and_ratio).collect(),
         _ => of_system(page, 1).iter().map(|comparison| comparison.name.clone()).collect(),
     };
     let compared = |place| {
@@ -237,16 +246,14 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
     };
     let series = (1..=others).map(|place| {
         let aside = (place as f64 - f64::midpoint(others as f64, 1.0)) * BESIDE;
-        let mark = |(i, comparison): (usize, &ioscape_model::Comparison)| Mark {
+        let mark = |(i, comparison): (usize, &Comparison)| Mark {
             x: i as f64 + 1.0 + aside,
             y: span(&comparison.ratio),
             note: match comparison.verdict {
                 Verdict::Faster => "faster",
                 Verdict::Slower => "slower",
-                Verdict::NoDifferenceShown => "too uncertain to tell",
-                Verdict::Inconclusive => {
-                    "too uncertain to tell, and too coarse for a difference as small as asked for"
-                }
+                Verdict::NoDifferenceShown => "unclear: the two may be alike or differ",
+                Verdict::Inconclusive => "too coarse for a difference as small as asked for",
                 Verdict::OutOfRange => "not compared: a record holds no measurements like it",
             }
             .to_owned(),
@@ -266,7 +273,7 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
             "Throughput over that of A, predicted".to_owned()
         },
         caption: "Above 1 a system is faster than A. Bars: 95 % intervals, corrected for \
-                  the number of tests. A bar across 1: too uncertain to tell. The vertical \
+                  the number of tests. A bar across 1: unclear. The vertical \
                   axis is logarithmic."
             .to_owned(),
         x: Axis::of_names("workload", names),

@@ -44,20 +44,20 @@ fn one_sentence_says_what_was_found_and_where() {
         (
             system(Overall::Faster, Faster),
             &[comparison("oltp", Faster), comparison("scan", NoDifferenceShown)][..],
-            "B is faster over all and on oltp (95 % certain). Too uncertain to tell: scan. Throughput of B over A, predicted \
-             for 12 workloads: × 1.30 (1.17–1.43) in the geometric mean, from × 2.00 (oltp) to × 2.00 (scan).",
+            "B is faster over all and on oltp (95 % certain that all of this holds). Unclear: scan. Throughput of B over A, predicted \
+             for 12 workloads, cache hits included: × 1.30 (95 %: 1.17–1.43) in the geometric mean; single estimates from × 2.00 (oltp) to × 2.00 (scan, unclear).",
         ),
         (
             system(Overall::Mixed, NoDifferenceShown),
             &mixed,
-            "B is faster on oltp and slower on scan (95 % certain). Throughput of B over A, predicted \
-             for 12 workloads: × 1.30 (1.17–1.43) in the geometric mean, which may be chance, from × 2.00 (oltp) to × 2.00 (scan).",
+            "B is faster on oltp and slower on scan (95 % certain that all of this holds). Throughput of B over A, predicted \
+             for 12 workloads, cache hits included: × 1.30 (95 %: 1.17–1.43) in the geometric mean, which may be chance; single estimates from × 2.00 (oltp) to × 2.00 (scan).",
         ),
         (
             system(Overall::Slower, Slower),
             &[],
             "B is slower over all (95 % certain). Throughput of B over A, predicted \
-             for 12 workloads: × 1.30 (1.17–1.43) in the geometric mean.",
+             for 12 workloads: × 1.30 (95 %: 1.17–1.43) in the geometric mean.",
         ),
     ] {
         assert_eq!(sentence(&system, comparisons, "B"), said);
@@ -67,16 +67,14 @@ fn one_sentence_says_what_was_found_and_where() {
     let coarse = comparison("scan", NoDifferenceShown);
     let said = sentence(&same, &[fine, coarse], "C");
     assert!(said.starts_with("No difference shown between C and A"), "{said}");
-    let smallest = "would have been shown is 4.0 % over all, 2.0 % to 10 % on one workload.";
+    let smallest = "would have been shown is 4.0 % over all, 2.0 % to 10 % on single workloads.";
     let (found, ratios) = said.split_once(" Throughput of C over A, predicted").unwrap();
     assert!(found.ends_with(smallest), "{said}");
-    assert!(ratios.ends_with("from × 2.00 (oltp) to × 2.00 (scan)."), "{said}");
+    assert!(ratios.ends_with("from × 2.00 (oltp, unclear) to × 2.00 (scan, unclear)."), "{said}");
     let far = [comparison("oltp", Faster), comparison("depth=64", Verdict::OutOfRange)];
     let said = sentence(&system(Overall::Faster, Faster), &far, "B");
     assert!(
-        said.contains(
-            "Not compared, because one of the records measured nothing like it: depth=64."
-        ),
+        said.contains("Not compared, out of the range measured on B or on A: depth=64."),
         "{said}"
     );
 }

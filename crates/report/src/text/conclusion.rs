@@ -18,9 +18,10 @@ pub(super) fn conclusion(page: &mut Page, record: &Record, (said, file): (&Concl
     datasheet::datasheet(page, record);
     let trust = &said.trust;
     let grade = format!(
-        "grade {:?} (A best, D worst): {}; reason: {}",
+        "grade {:?} (A best, D worst): {}; {}: {}",
         trust.grade,
         trust.meaning,
+        if trust.reasons.len() > 1 { "reasons" } else { "reason" },
         trust.reasons.join("; ")
     );
     let answers = [("Reads", &said.reads), ("Writes", &said.writes), ("Limit", &said.limit)];

@@ -86,7 +86,7 @@ fn the_first_screen_says_what_this_storage_is() {
         // The answer, with its grade, what decides that, and what to do.
         "Behaves like flash (SSD): a random 4 KiB read takes 85.8 µs (11.7k IOPS).",
         "Memory or disk: which is the limit? Memory up to 244 MiB, the disk beyond.",
-        "C (A best, D worst): only differences of a factor of two are real. Reason: drift: something changed; \
+        "C (A best, D worst): only differences of a factor of two are real. Reasons: drift: something changed; \
          repeated measurements differ by 3.1 %",
         "More memory: a 4 KiB read takes 1.39 µs from memory.",
     ] {
