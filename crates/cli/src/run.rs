@@ -10,7 +10,7 @@ use ioscape_experiment::explore::{Event, Outcome};
 use ioscape_experiment::forecast::ForecastRow;
 use ioscape_experiment::{AskedRanges, Exploration, Settings, Watch};
 use ioscape_model::units::{GIB, show_bytes, show_seconds};
-use ioscape_model::{Access, EndReason, Header, Point, Record, Severity};
+use ioscape_model::{Access, Code, EndReason, Header, Point, Record, Severity, Warning};
 
 use crate::args::{AccessArg, DeviceArgs, RangeKey, RunArgs, WorkloadArgs};
 use crate::bench::{self, Earnest, Request};
@@ -278,13 +278,17 @@ fn unanswered(args: &RunArgs, record: &Record) -> Option<&'static str> {
                      longer --budget, or a smaller --span",
         );
     }
-    let is_doubted =
-        |point: &Point| point.warnings.iter().any(|warning| warning.severity == Severity::Serious);
+    let is_doubted = |point: &Point| point.warnings.iter().any(spoils);
     record
         .points
         .iter()
         .all(is_doubted)
         .then_some("every point is doubted seriously: the summary says why and what to do about it")
+}
+
+/// Doubts after which a visit tells nothing. A limit of a container or a volume is what is measured there.
+fn spoils(doubt: &Warning) -> bool {
+    doubt.severity == Severity::Serious && doubt.code != Code::Throttled
 }
 
 fn write_report(args: &RunArgs, done: &Done, record: &Record) -> anyhow::Result<Option<PathBuf>> {
@@ -414,4 +418,17 @@ fn refuse_record(path: &Path) -> anyhow::Result<()> {
         )));
     }
     out_file::check(path, "--out")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_that_holds_visits_back_does_not_spoil_a_run() {
+        let serious = |code| Warning::new(code, "said", "to do").with_severity(Severity::Serious);
+        assert!(spoils(&serious(Code::DataMismatch)));
+        assert!(!spoils(&serious(Code::Throttled)));
+        assert!(!spoils(&Warning::new(Code::DataMismatch, "said", "to do")));
+    }
 }
