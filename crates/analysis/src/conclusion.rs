@@ -9,7 +9,7 @@ use ioscape_model::units::{
     show_iops, show_percent, show_rate, show_seconds, show_size, three_digits,
 };
 use ioscape_model::{
-    Access, Border, Conclusion, Estimate, Interval, Layer, Record, SheetFigures, State, Workload,
+    Access, Border, Conclusion, Estimate, Interval, Layer, Record, SheetFigures, State,
 };
 
 use crate::finding::Evidence;
@@ -127,7 +127,16 @@ impl<'a> Ends<'a> {
 
     /// `buffered random 16 KiB, 1 process`.
     fn requests(&self) -> String {
-        requests(&self.far.estimate.workload)
+        let work = &self.far.estimate.workload;
+        let order = match work.seq_frac {
+            ..=0.0 => "random".to_owned(),
+            1.0.. => "sequential".to_owned(),
+            part => format!("{} sequential", show_percent(part)),
+        };
+        let many = if work.process_num == 1 { "process" } else { "processes" };
+        let layer = if work.access == Access::Buffered { "buffered " } else { "" };
+        let size = show_size(work.size_mean as f64);
+        format!("{layer}{order} {size}, {} {many}", work.process_num)
     }
 
     /// Times as fast before the fall as at the end.
@@ -160,19 +169,6 @@ fn kind_of_figure(ends: &Ends<'_>) -> String {
         None if ends.ratio() > SLOWER => "falls to a sustained ".to_owned(),
         None => "once steady, ".to_owned(),
     }
-}
-
-/// `buffered random 16 KiB, 1 process`.
-fn requests(work: &Workload) -> String {
-    let order = match work.seq_frac {
-        ..=0.0 => "random".to_owned(),
-        1.0.. => "sequential".to_owned(),
-        part => format!("{} sequential", show_percent(part)),
-    };
-    let many = if work.process_num == 1 { "process" } else { "processes" };
-    let layer = if work.access == Access::Buffered { "buffered " } else { "" };
-    let size = show_size(work.size_mean as f64);
-    format!("{layer}{order} {size}, {} {many}", work.process_num)
 }
 
 /// What kind of device answers a random 4 KiB read so soon (the median, so that a tail does not

@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::Advice;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::error::{Error, Result};
 
@@ -19,7 +20,8 @@ use crate::error::{Error, Result};
 pub struct CacheStat {
     /// In the page cache, whatever their state.
     pub resident_bytes: u64,
-    /// Of these, newer than storage; `None` on kernels before 6.5.
+    /// Bytes of these that the kernel still has to write to storage; `None` on kernels before 6.5, which
+    /// do not tell.
     pub dirty_bytes: Option<u64>,
 }
 
@@ -64,26 +66,18 @@ fn by_mincore(file: &File, range: Range<u64>) -> Option<CacheStat> {
     while from < end {
         let length = PIECE_BYTES.min(end - from) as usize;
         let mut pages = vec![0_u8; length.div_ceil(page_bytes as usize)];
-        // SAFETY: the kernel chooses the place of a new mapping, which nobody reads or writes; mincore
-        // fills one byte for each page of it, which the vector has room for; the mapping goes with all of its length.
-        let is_known = unsafe {
-            let flags = libc::MAP_SHARED;
-            let place = libc::mmap(
-                std::ptr::null_mut(),
-                length,
-                libc::PROT_NONE,
-                flags,
-                file.as_raw_fd(),
-                libc::off_t::try_from(from).ok()?,
-            );
-            if place == libc::MAP_FAILED {
-                return None;
-            }
-            let status = libc::mincore(place, length, pages.as_mut_ptr());
-            libc::munmap(place, length);
-            status == 0
+        let nowhere = std::ptr::null_mut();
+        // SAFETY: mmap makes a new mapping at an address that the kernel chooses, and nothing is read or
+        // written through it. mincore writes one byte per page of the mapping into `pages`, which has as
+        // many bytes. munmap removes the whole mapping.
+        let status = unsafe {
+            let start =
+                mmap(nowhere, length, ProtFlags::empty(), MapFlags::SHARED, file, from).ok()?;
+            let status = libc::mincore(start, length, pages.as_mut_ptr());
+            munmap(start, length).ok()?;
+            status
         };
-        if !is_known {
+        if status != 0 {
             return None;
         }
         resident += pages.iter().filter(|page| **page & 1 == 1).count() as u64;

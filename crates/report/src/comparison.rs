@@ -140,6 +140,7 @@ pub(crate) fn sentence(
 
 /// A sentence lists up to so many names.
 const FEW: usize = 8;
+
 /// The names where they are few; `8 of 12 workloads` where there are more.
 fn few_or(names: &[&str], of_all: &str) -> String {
     match names.len() {

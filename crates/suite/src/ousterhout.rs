@@ -20,7 +20,7 @@ pub const COMPARED: [(&str, &str); 7] = [
 /// The one that has no operating system in it.
 pub const COPY: &str = "bcopy out of cache";
 
-/// Those of [`COMPARED`] that the operating system has a part in.
+/// The benchmarks of [`COMPARED`] that call the operating system: all but [`COPY`].
 pub fn calls() -> impl Iterator<Item = (&'static str, &'static str)> {
     COMPARED.into_iter().filter(|(name, _)| *name != COPY)
 }

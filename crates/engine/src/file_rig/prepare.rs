@@ -303,11 +303,10 @@ impl FileRig {
                 }
                 continue;
             }
-            let fits = (*length).min(self.cache_bytes() / shares.len() as u64);
+            let (fits, cached) = self.room_and_held(&file, *length, shares.len());
             // Whatever part of a larger share is resident is as good as its beginning. Not with
             // several: the process whose share is all cached outruns the others, and with that
             // keeps its pages from them.
-            let cached = resident(&file, 0..*length).map_or(0, |cached| cached.resident_bytes);
             let is_alone = shares.len() == 1;
             if fits < *length && is_alone && cached as f64 >= WARM_SHARE * fits as f64 {
                 continue;
@@ -363,6 +362,12 @@ impl FileRig {
         Ok(())
     }
 
+    /// Bytes of a file that the cache has room for, where so many files share it, and bytes that it holds.
+    fn room_and_held(&self, file: &File, length: u64, files: usize) -> (u64, u64) {
+        let held = resident(file, 0..length).map_or(0, |cached| cached.resident_bytes);
+        (length.min(self.cache_bytes() / files as u64), held)
+    }
+
     fn read_in_pieces(&self, file: &File, length: u64) -> Result<u64> {
         let streamed_bytes = (length as f64 * STREAMED_SHARE) as u64 & !0xFFF;
         // The stream comes last: its read-ahead then ends where the single pages begin.
@@ -380,10 +385,8 @@ impl FileRig {
             return Ok(());
         }
         let shares = shares(work, self.part);
-        let fits = self.cache_bytes() / shares.len().max(1) as u64;
         for (file, (_, length)) in files.iter().zip(&shares) {
-            let fits = fits.min(*length);
-            let cached = resident(file, 0..*length).map_or(0, |cached| cached.resident_bytes);
+            let (fits, cached) = self.room_and_held(file, *length, shares.len());
             if (cached as f64) < WARM_SHARE * fits as f64 {
                 self.read_in_pieces(file, fits)?;
             }
