@@ -39,7 +39,7 @@ pub(crate) fn record(bytes: &[u8]) {
     let summary = ioscape_report::Summary { record: &record, conclusion, file };
     let text = ioscape_report::text(&summary, 80, false);
     assert!(!text.contains('\u{1b}'), "control characters of a record reach the terminal");
-    let page = ioscape_report::html(&ioscape_report::ReportPage::of(&record));
+    let page = ioscape_report::html(&ioscape_report::ReportPage::from_record(&record));
     assert!(!page.contains("<script>alert"), "a record's text is markup");
     let _ = ioscape_report::export::json(&record);
     let _ = ioscape_report::export::openmetrics(&record);
@@ -49,13 +49,13 @@ pub(crate) fn record(bytes: &[u8]) {
         let work = &estimate.workload;
         let _ = ioscape_report::export::fio::job(&record.header, work, Some(estimate));
     }
-    let training = Training::of(&record);
+    let training = Training::from_record(&record);
     let samples = training.samples.clone();
     if record.points.len() <= POINTS_MAX
         && let Ok(predictor) = Predictor::fit(training)
     {
         let _ = predictor.guess(&Workload::default());
-        let system = System::of(&record, &samples, &predictor);
+        let system = System::new(&record, &samples, &predictor);
         let _ = compare::compare(&system, &system, &[Workload::default()]);
     }
 }

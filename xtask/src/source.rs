@@ -8,7 +8,7 @@ pub struct Source {
     pub path: String,
     /// As it was written.
     pub text: String,
-    /// The same line for line, comments and the insides of literals blanked out.
+    /// The text line for line, comments and the insides of literals blanked out.
     pub code: String,
 }
 

@@ -9,7 +9,7 @@ use ioscape_analysis::finding::{Evidence, findings};
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: findings RECORD")?;
     let record = ioscape_model::Record::read(BufReader::new(File::open(path)?))?;
-    for finding in findings(&Evidence::of(&record), 0) {
+    for finding in findings(&Evidence::from_record(&record), 0) {
         writeln!(stdout(), "{}: {}", ioscape_model::word(finding.code), finding.text)?;
     }
     Ok(())

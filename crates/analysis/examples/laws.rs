@@ -138,7 +138,7 @@ impl Corpus {
         let mut all = Vec::new();
         for (system, record, map) in &self.maps {
             let Some(truths) = self.truths.get(system) else { continue };
-            let mut training = Training::of(record);
+            let mut training = Training::from_record(record);
             training.fixed = fixed.to_vec();
             let mut predictor = Predictor::fit(training.clone())?;
             if with_others {

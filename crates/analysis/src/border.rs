@@ -19,7 +19,7 @@ use residency::Residency;
 const ONSET_RISE: f64 = 0.1;
 /// A smaller step is a change of slope: copies that leave the processor's cache, weak throttling.
 const STEP_MIN: f64 = 1.5;
-/// The same where only timing speaks: a slow rise over many octaves can look like a step of 1.65.
+/// A smaller step is none where only timing speaks: a slow rise over many octaves can look like a step of 1.65.
 const TIMED_STEP_MIN: f64 = 1.75;
 /// Steps a little below are looked at, for they may turn out larger.
 const STEP_WORTH_A_LOOK: f64 = 1.4;
@@ -110,7 +110,7 @@ pub fn next(search: &Search, curve: Curve, samples: &[Sample]) -> Step {
     if let Some(bytes) = coarse.iter().find(|bytes| !visited(**bytes)) {
         return Step::Measure(*bytes);
     }
-    let Some(view) = View::of(search, curve, samples) else { return Step::Done };
+    let Some(view) = View::new(search, curve, samples) else { return Step::Done };
     let knots = view.worth_a_look();
     if samples.len() >= coarse.len() + VISITS_PER_BORDER_MAX * knots.len().max(1) {
         return Step::Done;
@@ -126,7 +126,7 @@ pub fn next(search: &Search, curve: Curve, samples: &[Sample]) -> Step {
 /// The borders and changes of slope that the samples show now, on one curve.
 pub fn find(search: &Search, curve: Curve, samples: &[Sample]) -> Found {
     let mut found = Found::default();
-    let Some(view) = View::of(search, curve, samples) else { return found };
+    let Some(view) = View::new(search, curve, samples) else { return found };
     for knot_idx in 0..view.fit.curve.knots.len() {
         let border = view.border(knot_idx, curve);
         if view.is_border(knot_idx) {
@@ -187,7 +187,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn of(search: &'a Search, curve: Curve, samples: &[Sample]) -> Option<Self> {
+    fn new(search: &'a Search, curve: Curve, samples: &[Sample]) -> Option<Self> {
         let mut samples = samples.to_vec();
         samples.sort_by(|a, b| {
             a.unique_bytes
@@ -196,7 +196,7 @@ impl<'a> View<'a> {
         });
         // A write needs no page to be resident: its counters say nothing about its border.
         let on_writes = curve == Curve::Write;
-        let residency = if on_writes { None } else { Residency::of(&samples) };
+        let residency = if on_writes { None } else { Residency::from_samples(&samples) };
         let known: Vec<KnownKnot> = residency
             .iter()
             .map(|known| KnownKnot { at: known.capacity_bytes, ln_se: known.ln_se })

@@ -86,7 +86,7 @@ pub struct System<'a> {
 
 impl<'a> System<'a> {
     /// The system of a record, whose samples and models these are.
-    pub fn of(record: &Record, samples: &'a [Sample], answers: &'a dyn Answers) -> Self {
+    pub fn new(record: &Record, samples: &'a [Sample], answers: &'a dyn Answers) -> Self {
         let canaries = record.points.iter().filter(|point| point.role == Role::Canary);
         let alive = canaries.filter(|point| point.throughput() > 0.0);
         let repeatability = record.map.as_ref().and_then(|map| map.repeatability);
@@ -133,10 +133,11 @@ pub struct Versus {
 /// Holds a system against the baseline on these workloads.
 pub fn compare(baseline: &System<'_>, other: &System<'_>, works: &[Workload]) -> Versus {
     let run = run::spread(&baseline.canaries, &other.canaries);
-    let doubts: Vec<Doubt> = works.iter().map(|work| Doubt::of(baseline, other, work)).collect();
+    let doubts: Vec<Doubt> =
+        works.iter().map(|work| Doubt::between(baseline, other, work)).collect();
     let trusted: Vec<Doubt> = doubts.iter().filter(|doubt| doubt.is_in_range).copied().collect();
-    let pairs = pairs::of(baseline, other);
-    let common = Common::of(&pairs, &trusted);
+    let pairs = pairs::measured_pairs(baseline, other);
+    let common = Common::from_pairs(&pairs, &trusted);
     let drawn: Vec<Drawn> = trusted
         .iter()
         .map(|doubt| common.map_or_else(|| Drawn::alone(doubt), |common| common.draw(doubt)))
@@ -223,7 +224,7 @@ struct Doubt {
 }
 
 impl Doubt {
-    fn of(baseline: &System<'_>, other: &System<'_>, work: &Workload) -> Self {
+    fn between(baseline: &System<'_>, other: &System<'_>, work: &Workload) -> Self {
         let ln_throughput = |system: &System<'_>| system.answers.guess(work).ln_throughput;
         let is_in_range = |system: &System<'_>| system.answers.is_in_range(work);
         Self {

@@ -66,7 +66,7 @@ impl<'a> Seen<'a> {
             let work = &estimate.workload;
             work.access == access && work.state == State::Warm && !work.has_extras()
         };
-        let evidence = Evidence::of(record);
+        let evidence = Evidence::from_record(record);
         let is_here = |border: &&Border| border.layer == layer;
         Some(Self {
             record,

@@ -32,7 +32,7 @@ pub fn figures(lines: &[SheetLine], points: &[Point]) -> Vec<SheetFigures> {
         };
         let groups: Vec<Vec<Visit>> =
             visited.iter().map(|(_, visits)| visits.iter().map(visit).collect()).collect();
-        let spread = Spread::of(&groups);
+        let spread = Spread::from_groups(&groups);
         let mean = |(index, group): (usize, &Vec<Visit>)| {
             let mean = spread.mean(index, group);
             let (value, half) = (mean.value.exp(), mean.half_width(CONFIDENCE).exp());

@@ -48,10 +48,10 @@ pub fn pool(points: &[Point], revision: u32) -> (Vec<Estimate>, Option<f64>) {
     let groups = groups(points);
     let strata: Vec<Stratum> = if are_worth_two_pools(&groups) {
         [true, false]
-            .map(|reads_only| Stratum::of(&groups, |work| reads(work) == reads_only))
+            .map(|reads_only| Stratum::new(&groups, |work| reads(work) == reads_only))
             .into()
     } else {
-        vec![Stratum::of(&groups, |_| true)]
+        vec![Stratum::new(&groups, |_| true)]
     };
     let mut estimates = vec![None; groups.len()];
     for stratum in &strata {
@@ -98,12 +98,12 @@ struct Stratum {
 }
 
 impl Stratum {
-    fn of(groups: &[Group<'_>], belongs: impl Fn(&Workload) -> bool) -> Self {
+    fn new(groups: &[Group<'_>], belongs: impl Fn(&Workload) -> bool) -> Self {
         let members: Vec<usize> =
             (0..groups.len()).filter(|&index| belongs(&groups[index][0].workload)).collect();
         let visits: Vec<Vec<Visit>> =
             members.iter().map(|&index| counted(&groups[index]).map(visit).collect()).collect();
-        Self { members, spread: Spread::of(&visits), visits }
+        Self { members, spread: Spread::from_groups(&visits), visits }
     }
 
     fn estimate(&self, index: usize, group: &Group<'_>, revision: u32) -> Estimate {

@@ -82,7 +82,7 @@ pub fn of_device(evidence: &Evidence<'_>, revision: u32) -> Vec<Finding> {
 
 impl<'a> Evidence<'a> {
     /// What a record says of its last map.
-    pub fn of(record: &'a Record) -> Self {
+    pub fn from_record(record: &'a Record) -> Self {
         Self {
             estimates: &record.estimates,
             points: &record.points,

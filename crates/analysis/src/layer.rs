@@ -17,7 +17,7 @@ pub struct LayerPart {
 
 impl LayerPart {
     /// Picks it out. Borders are those of the page cache, and are looked for in one layer only.
-    pub fn of(
+    pub fn pick(
         layer: Layer,
         (points, estimates): (&[Point], &[Estimate]),
         (borders, regions): (&[Border], &[Region]),

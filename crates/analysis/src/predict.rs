@@ -95,7 +95,7 @@ impl Predictor {
         }
         let found = training.samples.len();
         let (blend, held_out) = Blend::fit(&training).ok_or(FitError::TooFewSamples { found })?;
-        let calibration = Calibration::of(&blend, &training, &held_out);
+        let calibration = Calibration::from_held_out(&blend, &training, &held_out);
         let percentiles = Percentiles::learn(&blend, &training.all());
         let mut others: Vec<Arc<dyn Model>> = Vec::new();
         if let Some(orthogonal) = Orthogonal::fit(&training) {
@@ -126,10 +126,10 @@ impl Predictor {
     /// Where there are too few samples.
     pub fn of_record(record: &Record) -> Result<Self, FitError> {
         let device = Training::of_device(record).and_then(|training| Self::fit(training).ok());
-        Ok(Self::fit(Training::of(record))?.with_device(device))
+        Ok(Self::fit(Training::from_record(record))?.with_device(device))
     }
 
-    /// The same that answers for direct requests by the models of a device layer.
+    /// Adds the models of a device layer, which answer for direct requests.
     #[must_use]
     pub fn with_device(self, device: Option<Self>) -> Self {
         Self { device: device.map(Box::new), ..self }
@@ -349,7 +349,7 @@ impl Predictor {
         beyond
     }
 
-    /// The same system with other caches: what the blend says of it. The other models know nothing
+    /// Predicts for this system with caches of other sizes, by the blend. The other models know nothing
     /// of caches and say what they said.
     ///
     /// # Errors

@@ -123,7 +123,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(
+    fn count(
         n_searches: u64,
         noise: f64,
         make: impl Fn(&mut Xoshiro256PlusPlus) -> Hierarchy,
@@ -199,7 +199,7 @@ fn one_level(capacity: f64, step: f64, max_bytes: f64) -> Hierarchy {
 
 #[test]
 fn hierarchies_are_found_by_timing_alone() {
-    let tally = Tally::of(200, 0.03, |rng| Hierarchy::random(rng, false));
+    let tally = Tally::count(200, 0.03, |rng| Hierarchy::random(rng, false));
     assert!(tally.right >= 196);
     assert!(tally.missed_or_false <= 1);
     assert!(tally.visits_quantile(0.5) <= 12.0);
@@ -208,7 +208,7 @@ fn hierarchies_are_found_by_timing_alone() {
 
 #[test]
 fn hierarchies_are_found_with_one_level_counted() {
-    let tally = Tally::of(200, 0.03, |rng| Hierarchy::random(rng, true));
+    let tally = Tally::count(200, 0.03, |rng| Hierarchy::random(rng, true));
     assert!(tally.right >= 196);
     assert!(tally.missed_or_false <= 1);
     assert!(tally.visits_quantile(0.5) <= 7.0);
@@ -217,7 +217,7 @@ fn hierarchies_are_found_with_one_level_counted() {
 
 #[test]
 fn a_single_counted_cache_takes_the_coarse_values_and_two_to_verify() {
-    let tally = Tally::of(100, 0.03, |rng| {
+    let tally = Tally::count(100, 0.03, |rng| {
         let capacity = 8.0 * MIB * log_uniform(rng, 2.0, 64.0);
         let step = log_uniform(rng, 2.0, 100.0);
         let counted = Some(0);
@@ -230,7 +230,7 @@ fn a_single_counted_cache_takes_the_coarse_values_and_two_to_verify() {
 
 #[test]
 fn twice_the_noise_costs_visits_not_borders() {
-    let tally = Tally::of(100, 0.06, |rng| Hierarchy::random(rng, false));
+    let tally = Tally::count(100, 0.06, |rng| Hierarchy::random(rng, false));
     assert!(tally.right >= 88);
     assert!(tally.missed_or_false <= 1);
 }

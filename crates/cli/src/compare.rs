@@ -194,7 +194,7 @@ struct Mapped {
 
 impl Mapped {
     fn new(path: &Path, record: Record) -> anyhow::Result<Self> {
-        let mut samples = Training::of(&record).samples;
+        let mut samples = Training::from_record(&record).samples;
         samples.extend(Training::of_device(&record).into_iter().flat_map(|layer| layer.samples));
         let predictor = Predictor::of_record(&record)
             .map_err(|error| usage(format!("{}: {error}", path.display())))?;
@@ -202,7 +202,7 @@ impl Mapped {
     }
 
     fn system(&self) -> System<'_> {
-        System::of(&self.record, &self.samples, &self.predictor)
+        System::new(&self.record, &self.samples, &self.predictor)
     }
 
     /// Throughput over the record's own range of `unique_bytes`.

@@ -42,7 +42,7 @@ pub(crate) struct ExportArgs {
 enum ExportFormat {
     /// A table
     Csv,
-    /// The same table with its types
+    /// That table with its types, for Arrow
     Parquet,
     /// The whole record as one document
     Json,

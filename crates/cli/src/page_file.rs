@@ -30,7 +30,7 @@ pub(crate) fn page(
     check: Option<ValidationPage<'_>>,
 ) -> String {
     let answer = models.map(|models| |work: &Workload| models.predict("", work));
-    let answers = answer.as_ref().map(|answer| Answers::of(answer)).unwrap_or_default();
+    let answers = answer.as_ref().map(|answer| Answers::new(answer)).unwrap_or_default();
     let packed = models.map(ioscape_page_predictor::packed);
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     let predictor = models.zip(packed.as_ref()).map(|(models, model)| PagePredictor {

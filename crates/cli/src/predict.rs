@@ -98,7 +98,7 @@ impl Cache {
     }
 
     /// Its size as the models have it, bytes.
-    fn of(self, caches: &Caches) -> Option<f64> {
+    fn bytes_in(self, caches: &Caches) -> Option<f64> {
         match self {
             Self::Read => caches.read_bytes,
             Self::Write => caches.write_bytes,
@@ -166,7 +166,7 @@ const BYTES_MAX: f64 = (1_u64 << 60) as f64;
 fn what_if(changes: &[Change], found: &Caches) -> Result<Vec<Changed>, String> {
     let mut changed = Vec::new();
     for Change { cache, to } in changes.iter().copied() {
-        let from_bytes = cache.of(found);
+        let from_bytes = cache.bytes_in(found);
         let to_bytes = match (to, from_bytes) {
             (Size::Bytes(bytes), _) => bytes,
             (Size::Times(factor), Some(bytes)) => factor * bytes,

@@ -92,7 +92,7 @@ fn validate_record(
         return Err(usage(format!("{} was made with {text}", args.record.display())));
     }
     let access = args.access.map_or(record.header.ranges.access, Access::from);
-    let space = Space::of(&record, access, bench.rig.hints().room_bytes);
+    let space = Space::from_record(&record, access, bench.rig.hints().room_bytes);
     let shortage = space.shortage();
     bench.warnings.extend(shortage.clone());
     let is_cached_only = |warning: &&Warning| warning.code == Code::BorderNotReached;
@@ -154,7 +154,7 @@ fn refusal(record: &Record) -> Option<&'static str> {
         _ if record.map.is_none() => {
             Some("holds no map: go on with it by `ioscape run --resume` first")
         }
-        _ if Training::of(record).samples.len() < SAMPLES_MIN => {
+        _ if Training::from_record(record).samples.len() < SAMPLES_MIN => {
             Some("holds too few workloads to predict others from: give the run a longer --budget")
         }
         _ => None,
@@ -291,7 +291,7 @@ pub(crate) fn scored(
     // The layer that its workloads were drawn from.
     let of_device = Training::of_device(record);
     let of_device = of_device.filter(|layer| layer.ranges.access == trial.header.ranges.access);
-    let training = of_device.unwrap_or_else(|| Training::of(record));
+    let training = of_device.unwrap_or_else(|| Training::from_record(record));
     let predictor = Predictor::fit(training.clone())
         .map_err(|error| usage(format!("{shown}: {error}; what was measured is kept")))?
         .with_gaussian(&training);

@@ -45,7 +45,7 @@ pub trait OneByOne: Send {
 pub enum Wait {
     /// Until a request is done.
     ForOne,
-    /// The same, but not longer than to this time by the worker's stopwatch.
+    /// Until a request is done, but not longer than to this time by the worker's stopwatch.
     Until(u64),
 }
 

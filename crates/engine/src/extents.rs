@@ -48,7 +48,7 @@ struct Request {
 }
 
 /// The extents of the first `length` bytes; `None` where the filesystem does not tell.
-pub fn of(file: &File, length: u64) -> Option<Extents> {
+pub fn read_extents(file: &File, length: u64) -> Option<Extents> {
     extents(file, length, FLAG_SYNC)
 }
 
@@ -141,7 +141,7 @@ mod tests {
     fn what_is_only_reserved_is_told_from_what_was_written() {
         let file = tempfile::tempfile().unwrap();
         let reserved = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, 1 << 20);
-        if reserved.is_err() || of(&file, 1 << 20).is_none() {
+        if reserved.is_err() || read_extents(&file, 1 << 20).is_none() {
             ioscape_test_support::skipped(
                 "this filesystem reserves nothing or does not tell its extents",
             );
@@ -149,9 +149,9 @@ mod tests {
         }
         file.write_all_at(&vec![7; 256 << 10], 0).unwrap();
         file.sync_all().unwrap();
-        let extents = of(&file, 1 << 20).unwrap();
+        let extents = read_extents(&file, 1 << 20).unwrap();
         assert_eq!(extents.unwritten_bytes, 768 << 10);
         assert!(extents.count >= 2);
-        assert_eq!(of(&file, 128 << 10).unwrap().unwritten_bytes, 0);
+        assert_eq!(read_extents(&file, 128 << 10).unwrap().unwritten_bytes, 0);
     }
 }

@@ -221,7 +221,7 @@ impl FileRig {
         Ok(())
     }
 
-    /// The same with another engine.
+    /// Sets the engine that makes the requests.
     #[must_use]
     pub fn with_engine(mut self, engine: EngineKind) -> Self {
         self.engine = engine;
@@ -229,7 +229,7 @@ impl FileRig {
         self
     }
 
-    /// The same with workers elsewhere.
+    /// Sets the processors that workers run on.
     #[must_use]
     pub fn with_placement(mut self, placement: Placement) -> Self {
         self.placement = placement;

@@ -65,7 +65,7 @@ struct TestFile {
 }
 
 impl TestFile {
-    fn of(file: File, number: usize) -> Self {
+    fn new(file: File, number: usize) -> Self {
         Self { file, number, length: 0, fresh_pieces_per_byte: 0.0 }
     }
 
@@ -99,7 +99,7 @@ impl TestFiles {
     pub fn new(ground: impl Into<Ground>, run: RunId, interrupt: Arc<AtomicBool>) -> Result<Self> {
         let ground = ground.into();
         let room_bytes = ground.room_bytes()?;
-        let pattern = Pattern::of(&run);
+        let pattern = Pattern::from_run(&run);
         Ok(Self {
             ground,
             run,
@@ -125,7 +125,7 @@ impl TestFiles {
         number % ranks == rank
     }
 
-    /// The same with blocks that can be recognised when they are read.
+    /// Lays out blocks that can be recognised when they are read.
     pub(crate) fn stamp_with(&mut self, tag: Tag) {
         assert!(self.files.is_empty(), "what is laid out already has no stamps");
         self.pattern.tag = Some(tag);
@@ -191,7 +191,7 @@ impl TestFiles {
             Some(file) => file,
             None => slot.insert(match (&self.ground, self.ground.open_again(OFlags::empty())) {
                 (Ground::Directory(directory), None) => create(directory, &self.run, number)?,
-                (_, opened) => TestFile::of(opened.expect("it is the file")?, number),
+                (_, opened) => TestFile::new(opened.expect("it is the file")?, number),
             }),
         };
         if self.ground.is_read_only() {
@@ -218,7 +218,7 @@ impl TestFiles {
             (slot, Some(directory)) => {
                 let file = open(directory, &self.run.file_name(number), OFlags::empty())
                     .map_err(|error| Error::path("open", &path, error))?;
-                slot.insert(TestFile::of(File::from(file), number))
+                slot.insert(TestFile::new(File::from(file), number))
             }
             (_, None) => unreachable!("ranks share a directory, not a device"),
         };
@@ -353,7 +353,7 @@ fn create(directory: &Directory, run: &RunId, number: usize) -> Result<TestFile>
     if status.st_nlink == 0 {
         return Err(failed("create", Errno::NOENT));
     }
-    Ok(TestFile::of(file, number))
+    Ok(TestFile::new(file, number))
 }
 
 /// Opens a name of ours for reading and writing, without touching its access time where the

@@ -118,7 +118,7 @@ impl Stream {
             let length = sizes.draw(&mut rng);
             let read = rng.random::<f64>() < work.read_frac;
             let sequential = rng.random::<f64>() < work.seq_frac;
-            Draw::new(length, Class::of(read, sequential))
+            Draw::new(length, Class::new(read, sequential))
         };
         let draws = (0..count).map(draw).collect();
         Self {

@@ -39,7 +39,7 @@ impl Class {
     }
 
     /// The class of a request.
-    pub fn of(read: bool, sequential: bool) -> Self {
+    pub fn new(read: bool, sequential: bool) -> Self {
         match (read, sequential) {
             (true, true) => Self::ReadSeq,
             (true, false) => Self::ReadRand,

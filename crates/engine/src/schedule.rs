@@ -19,7 +19,7 @@ pub(crate) struct Schedule {
     count: u64,
     /// When the next one is, from the common start, nanoseconds.
     next_ns: f64,
-    /// The same of the first.
+    /// When the first one is, from the common start, nanoseconds.
     first_ns: f64,
 }
 

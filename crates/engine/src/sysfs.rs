@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Number(u64);
 
 impl Number {
-    pub(crate) fn of(raw: u64) -> Self {
+    pub(crate) fn from_raw(raw: u64) -> Self {
         Self(raw)
     }
 

@@ -28,7 +28,7 @@ pub(crate) fn histogram() -> Histogram<u64> {
         .expect("the bounds and digits are constants that the library accepts")
 }
 
-/// The same bins while the workload runs: to enter a time takes a handful of instructions and two
+/// Bins of a histogram while the workload runs: to enter a time takes a handful of instructions and two
 /// cache lines, which is what is left of the processor's caches after a system call.
 #[derive(Clone, Debug)]
 struct Bins {

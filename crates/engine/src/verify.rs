@@ -33,7 +33,7 @@ const UNKNOWN: u64 = 1 << 63;
 pub(crate) struct Tag(u64);
 
 impl Tag {
-    pub(crate) fn of(run: &RunId) -> Self {
+    pub(crate) fn from_run(run: &RunId) -> Self {
         let mut hasher = DefaultHasher::new();
         run.hash(&mut hasher);
         Self(hasher.finish())
@@ -118,7 +118,7 @@ impl Ledger {
         Self { tag, blocks, latest: AtomicU64::new(0) }
     }
 
-    /// The same for a file that has grown since.
+    /// The ledger of this file after it has grown.
     pub(crate) fn grown(&self, length_bytes: u64) -> Self {
         let mut grown = Self::new(self.tag, length_bytes);
         for (new, old) in grown.blocks.iter_mut().zip(&self.blocks) {
@@ -136,7 +136,7 @@ impl Ledger {
         self.blocks.len() as u64 * BLOCK_BYTES
     }
 
-    fn of(&self, offset: u64, length: u64) -> &[AtomicU64] {
+    fn blocks(&self, offset: u64, length: u64) -> &[AtomicU64] {
         let from = (offset / BLOCK_BYTES) as usize;
         &self.blocks[from..from + (length / BLOCK_BYTES) as usize]
     }
@@ -146,7 +146,7 @@ impl Ledger {
     /// A block is marked as being written before its generation is given away: who reads it
     /// meanwhile in another thread sees the mark or an older generation, never neither.
     pub(crate) fn begin_write(&self, bytes: &mut [u8], offset: u64) {
-        let states = self.of(offset, bytes.len() as u64);
+        let states = self.blocks(offset, bytes.len() as u64);
         let at = (offset..).step_by(BLOCK);
         for ((block, state), offset) in bytes.chunks_exact_mut(BLOCK).zip(states).zip(at) {
             change(state, |before| {
@@ -162,7 +162,7 @@ impl Ledger {
     /// A write has come to its end.
     pub(crate) fn end_write(&self, offset: u64, length: u64, is_done: bool) {
         let unknown = if is_done { 0 } else { UNKNOWN };
-        for state in self.of(offset, length) {
+        for state in self.blocks(offset, length) {
             change(state, |before| (before - ONE_WRITE) | unknown);
         }
     }
@@ -171,8 +171,10 @@ impl Ledger {
     pub(crate) fn begin_read(&self, offset: u64, length: u64) -> Reading {
         // In this order: a write that is given a generation in between is marked by then.
         let since = self.latest.load(Ordering::SeqCst);
-        let is_written =
-            self.of(offset, length).iter().any(|state| state.load(Ordering::SeqCst) & WRITES > 0);
+        let is_written = self
+            .blocks(offset, length)
+            .iter()
+            .any(|state| state.load(Ordering::SeqCst) & WRITES > 0);
         Reading { since: (!is_written).then_some(since) }
     }
 
@@ -184,7 +186,7 @@ impl Ledger {
         offset: u64,
     ) -> Result<u64, Mismatch> {
         let Some(since) = reading.since else { return Ok(0) };
-        let states = self.of(offset, bytes.len() as u64);
+        let states = self.blocks(offset, bytes.len() as u64);
         let mut judged = 0;
         let at = (offset..).step_by(BLOCK);
         for ((block, state), offset) in bytes.chunks_exact(BLOCK).zip(states).zip(at) {

@@ -87,7 +87,7 @@ fn check_layout(filesystem: &str, options: &str) {
     let length = 24 * MIB;
     let mut files = lay_out(directory, length);
     let file = files.get(0, length).unwrap();
-    let extents = extents::of(file, length).unwrap();
+    let extents = extents::read_extents(file, length).unwrap();
     eprintln!("{filesystem} ({options}): {extents:?}");
     assert_eq!((extents.unwritten_bytes, extents.encoded_bytes), (0, 0));
     if resident(file, 0..1).is_some() {
@@ -134,7 +134,7 @@ fn a_filesystem_that_compresses_all_it_can_finds_nothing_to_compress() {
         fs::write(&path, bytes).unwrap();
         let file = File::open(path).unwrap();
         file.sync_all().unwrap();
-        extents::of(&file, MIB).unwrap().encoded_bytes
+        extents::read_extents(&file, MIB).unwrap().encoded_bytes
     };
     assert_eq!(encoded_bytes(&bytes, "zeros"), MIB, "the filesystem does compress");
     files.get(0, MIB).unwrap().read_exact_at(&mut bytes, 0).unwrap();
@@ -198,7 +198,7 @@ fn a_visit_begins_with_files_in_large_pieces_whatever_ran_before() {
     rig.prepare(&work("unique_bytes=24MiB,size_mean=64KiB")).unwrap();
     let path = names(&mounted.point()).pop().unwrap();
     let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
-    let pieces = || extents::of(&file, 24 * MIB).unwrap().count;
+    let pieces = || extents::read_extents(&file, 24 * MIB).unwrap().count;
     let fresh = pieces();
     write_here_and_there(&file, 24 * MIB, 8192);
     assert!(pieces() > fresh + 4000, "{fresh}");

@@ -34,7 +34,7 @@ fn record() -> Record {
     write(&Line::Header(header.clone())).unwrap();
     let run = Run {
         rig: &mut rig,
-        plan: &mut BlendPlan::new(BlendSettings::of(&header)),
+        plan: &mut BlendPlan::new(BlendSettings::from_header(&header)),
         header: &header,
         budget_s: header.budget_s,
         interrupt: &AtomicBool::new(false),
@@ -48,13 +48,13 @@ fn record() -> Record {
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn fit(bencher: Bencher) {
-    let training = Training::of(&record());
+    let training = Training::from_record(&record());
     bencher.bench_local(|| Predictor::fit(training.clone()).unwrap());
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn predict_a_thousand(bencher: Bencher) {
-    let predictor = Predictor::fit(Training::of(&record())).unwrap();
+    let predictor = Predictor::fit(Training::from_record(&record())).unwrap();
     let named: Vec<Workload> = named::names().filter_map(named::named).collect();
     let works: Vec<Workload> = named.iter().cycle().take(1000).cloned().collect();
     bencher

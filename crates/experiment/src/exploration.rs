@@ -91,7 +91,7 @@ pub struct AskedRanges {
 }
 
 impl AskedRanges {
-    /// The same ranges with these in their places.
+    /// These ranges, with the ones that were asked for in their places.
     fn over(&self, ranges: Ranges) -> Ranges {
         Ranges {
             unique_bytes: self.unique_bytes.unwrap_or(ranges.unique_bytes),
@@ -276,7 +276,7 @@ impl Exploration {
             return Err(NotVisited::Key(key));
         }
         let settings = if work.access == ranges.access {
-            BlendSettings::of(&self.header)
+            BlendSettings::from_header(&self.header)
         } else {
             BlendSettings::of_device(&self.header).ok_or(NotVisited::Access)?
         };

@@ -27,7 +27,7 @@ const CANARY_EVERY_S: f64 = 60.0;
 const FIRST_MAP_S: f64 = 50.0;
 /// And later ones whenever this many points have come in.
 const MAP_EVERY_POINTS: usize = 100;
-/// The same where the run may end with any of them: `--precision`.
+/// Points between two maps where the run may end with any of them (`--precision`).
 const MAP_EVERY_POINTS_PRECISE: usize = 25;
 /// A visit ends with a timed fdatasync only where that takes no longer, seconds.
 const FLUSH_MAX_S: f64 = 4.0;

@@ -87,7 +87,7 @@ pub struct ForecastRow {
 
 /// The chosen method first, cut to its budget; then the other plans in full, for comparison.
 pub fn forecast(question: &Question) -> Vec<ForecastRow> {
-    let costs = Costs::of(question);
+    let costs = Costs::from_question(question);
     let process_values = PaperPlan::new(question.ranges).process_values();
     let blend = costs.within_budget("blend", u64::MAX, blend_note());
     let paper = planned_points(REGIONS, process_values);
@@ -147,7 +147,7 @@ struct Costs {
 }
 
 impl Costs {
-    fn of(question: &Question) -> Self {
+    fn from_question(question: &Question) -> Self {
         let Question { ranges, rules, .. } = question;
         let measured = question.layout_bytes_per_s.filter(|rate| *rate > 0.0);
         let bytes_per_s = measured.unwrap_or(LAYOUT_BYTES_PER_S);

@@ -104,7 +104,7 @@ pub fn rules(rate_per_s: f64) -> Rules {
 
 impl Visit {
     /// What a point of an open loop says.
-    pub fn of(point: &Point) -> Self {
+    pub fn from_point(point: &Point) -> Self {
         let latency = point.latency_s.unwrap_or(point.response_time_s);
         Self { p99_s: latency.p99, ops_per_s: point.ops_per_s }
     }

@@ -196,8 +196,8 @@ struct Check {
 }
 
 impl Check {
-    fn of(series: &[Piece]) -> Self {
-        let kept = Kept::of(series);
+    fn new(series: &[Piece]) -> Self {
+        let kept = Kept::from_series(series);
         Self {
             cut: kept.cut(),
             mean: kept.mean(),
@@ -253,7 +253,7 @@ fn take_windows(
         taken.windows.push(window);
         let count = taken.series.len() as u32;
         if count >= next_check {
-            let check = Check::of(&taken.series);
+            let check = Check::new(&taken.series);
             passed = if check.passes(rules, taken.series.len()) { passed + 1 } else { 0 };
             half_width = Some(check.half_width());
             next_check = following_check(count, rules.windows_min);

@@ -121,7 +121,7 @@ pub(crate) fn training(
     landscape: &Landscape,
     (host, hints, ranges): (&Host, &Hints, Ranges),
 ) -> Training {
-    let Samples { plain, cold, extras } = Samples::of(points);
+    let Samples { plain, cold, extras } = Samples::from_points(points);
     Training {
         samples: plain,
         cold,
@@ -146,7 +146,9 @@ pub fn decided_by(header: &Header) -> Box<dyn Plan> {
         Method::Paper => Box::new(PaperPlan::new(header.ranges)),
         Method::Global75 => Box::new(Global75Plan::new(header.ranges)),
         Method::Orthogonal => Box::new(OrthogonalPlan::new(header.ranges, header.seed)),
-        _ if header.datasheet.is_empty() => Box::new(BlendPlan::new(BlendSettings::of(header))),
+        _ if header.datasheet.is_empty() => {
+            Box::new(BlendPlan::new(BlendSettings::from_header(header)))
+        }
         _ => Box::new(LayeredPlan::new(header)),
     }
 }

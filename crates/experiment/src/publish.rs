@@ -35,7 +35,7 @@ pub(crate) fn map(
     let measured = (&*progress.points, &*estimates);
     let drawn: Vec<Drawn> = layers(run.header)
         .into_iter()
-        .map(|layer| Drawn::of(run.header, layer, measured, &landscape))
+        .map(|layer| Drawn::new(run.header, layer, measured, &landscape))
         .collect();
     let main_layer = Layer::of_access(run.header.ranges.access);
     let borders = landscape
@@ -88,7 +88,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn of(
+    fn new(
         header: &Header,
         (layer, ranges, hints): Known,
         measured: (&[Point], &[Estimate]),
@@ -96,7 +96,7 @@ impl Drawn {
     ) -> Self {
         let is_main = Layer::of_access(header.ranges.access) == layer;
         let borders = if is_main { &*landscape.borders } else { &[] };
-        let part = LayerPart::of(layer, measured, (borders, &landscape.regions));
+        let part = LayerPart::pick(layer, measured, (borders, &landscape.regions));
         let is_on_graphs = |work: &Workload| !work.has_extras() && work.state == State::Warm;
         let graphs: Vec<Estimate> =
             part.estimates.iter().filter(|e| is_on_graphs(&e.workload)).cloned().collect();

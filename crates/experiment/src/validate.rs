@@ -47,7 +47,7 @@ pub struct Space {
 
 impl Space {
     /// The box that a layer of the map of a record covers, as far as its files fit `room_bytes` now.
-    pub fn of(record: &Record, access: Access, room_bytes: u64) -> Self {
+    pub fn from_record(record: &Record, access: Access, room_bytes: u64) -> Self {
         let header = &record.header;
         let device = header.device.filter(|device| device.ranges.access == access);
         let (ranges, had_bytes) = match device {

@@ -41,13 +41,13 @@ impl Mapped {
 
     fn within(budget_s: f64, spec: &SimSpec, seed: u64) -> Self {
         let record = record(budget_s, spec, seed);
-        let training = Training::of(&record);
+        let training = Training::from_record(&record);
         let samples = training.samples.clone();
         Self { predictor: Predictor::fit(training).unwrap(), samples, record }
     }
 
     fn system(&self) -> System<'_> {
-        System::of(&self.record, &self.samples, &self.predictor)
+        System::new(&self.record, &self.samples, &self.predictor)
     }
 
     fn against(&self, baseline: &Self) -> Versus {
@@ -62,7 +62,7 @@ fn record(budget_s: f64, spec: &SimSpec, seed: u64) -> Record {
     let header = Header { budget_s, hints: rig.hints(), ..header(seed, spec.ranges()) };
     let mut text = serde_json::to_vec(&Line::Header(header.clone())).unwrap();
     text.push(b'\n');
-    let mut plan = BlendPlan::new(BlendSettings::of(&header));
+    let mut plan = BlendPlan::new(BlendSettings::from_header(&header));
     let run = Run {
         rig: &mut rig,
         plan: &mut plan,

@@ -97,7 +97,7 @@ fn header(asked: Asked, rig: &SimRig) -> Header {
 
 /// The plan of a run.
 fn plan(asked: Asked, header: &Header) -> BlendPlan {
-    let usual = BlendPlan::new(BlendSettings::of(header));
+    let usual = BlendPlan::new(BlendSettings::from_header(header));
     match asked.refinement_per_round {
         Some(points) => usual.refining(points),
         None => usual,
@@ -137,7 +137,7 @@ fn explored(asked: Asked) -> Record {
 /// Relative errors of the throughput of 300 random workloads against the law.
 fn errors(asked: Asked) -> Vec<f64> {
     let record = explored(asked);
-    let predictor = Predictor::fit(Training::of(&record)).unwrap();
+    let predictor = Predictor::fit(Training::from_record(&record)).unwrap();
     let spec = SimSpec::preset(asked.device).unwrap();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1994);
     let to = record.regions.last().unwrap().unique_bytes.to;

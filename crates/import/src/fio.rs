@@ -200,8 +200,8 @@ fn measured(name: &str, group: &[&Value], global: &Options) -> Result<Measured, 
     let processes = processes(group, &jobs)?;
     let mut notes = jobs[0].notes.clone();
     let mut work = one_workload(&jobs, processes, &mut notes)?;
-    let parts = Parts::of(group)?;
-    let figures = Figures::of(&parts.all)?;
+    let parts = Parts::from_group(group)?;
+    let figures = Figures::from_parts(&parts.all)?;
     check(&work, &figures, &parts)?;
     settle_size(&mut work, &jobs[0], &figures, &mut notes)?;
     work.check().map_err(|error| error.to_string())?;
@@ -292,17 +292,17 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(group: &[&Value]) -> Result<Self, String> {
+    fn from_group(group: &[&Value]) -> Result<Self, String> {
         let mut parts = Self { reads: vec![], writes: vec![], all: vec![], are_told_apart: true };
         for job in group {
             if job["trim"]["total_ios"].as_u64().unwrap_or(0) > 0 {
                 return Err("it trimmed".to_owned());
             }
             if job["read"].is_object() && job["write"].is_object() {
-                parts.reads.push(Direction::of(&job["read"])?);
-                parts.writes.push(Direction::of(&job["write"])?);
+                parts.reads.push(Direction::parse(&job["read"])?);
+                parts.writes.push(Direction::parse(&job["write"])?);
             } else if job["mixed"].is_object() {
-                parts.all.push(Direction::of(&job["mixed"])?);
+                parts.all.push(Direction::parse(&job["mixed"])?);
                 parts.are_told_apart = false;
             } else {
                 return Err("it has neither `read` and `write` nor `mixed` figures".to_owned());

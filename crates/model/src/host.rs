@@ -52,7 +52,7 @@ pub struct Host {
     pub io_limits: Vec<String>,
     /// `vm.dirty_bytes` or the bytes `vm.dirty_ratio` comes to.
     pub dirty_limit_bytes: u64,
-    /// The same for the background limit.
+    /// `vm.dirty_background_bytes` or the bytes `vm.dirty_background_ratio` comes to.
     pub dirty_background_bytes: u64,
     /// `vm.dirty_expire_centisecs`, in seconds.
     pub dirty_expire_s: f64,

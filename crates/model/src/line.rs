@@ -225,7 +225,7 @@ pub struct Estimate {
     pub ops_per_s: Interval,
     /// Response times, closed loop: means over the visits, the longest of all.
     pub response_time_s: ResponseTime,
-    /// The same from when requests were to begin; null in a closed loop.
+    /// Latency from when requests were to begin; null in a closed loop.
     #[serde(default)]
     pub latency_s: Option<ResponseTime>,
     /// Share of the requested pages found resident; null where unknown.

@@ -69,7 +69,7 @@ pub enum Role {
     Extra,
     /// Never fitted: what a prediction is held against.
     Validation,
-    /// The same little workload again and again, to notice that the machine changed.
+    /// One little workload again and again, to notice that the machine changed.
     Canary,
     /// Asked for by hand.
     Measure,
@@ -226,7 +226,7 @@ pub struct Point {
     pub started_s: f64,
     /// Bytes read and written over the workers' common wall time, absorbed; 95 % within this visit.
     pub throughput_bytes_per_s: Interval,
-    /// The same with the final fdatasync counted in; null where it was not timed.
+    /// Bytes per second with the final fdatasync counted in; null where it was not timed.
     pub durable_bytes_per_s: Option<f64>,
     /// Requests per second.
     pub ops_per_s: f64,
@@ -234,7 +234,7 @@ pub struct Point {
     pub response_time_s: ResponseTime,
     /// Latency from the intended start, open loop; null in a closed loop.
     pub latency_s: Option<ResponseTime>,
-    /// The same by class.
+    /// Response times by class.
     pub classes: Classes,
     /// Requests that failed; none in most points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -234,7 +234,7 @@ impl Record {
 fn read_line(text: &[u8], number: usize) -> Result<(Line, Seal), RecordError> {
     let line = serde_json::from_slice::<Line>(text)
         .map_err(|error| RecordError::Malformed { line: number, reason: error.to_string() })?;
-    let seal = Seal::of(text);
+    let seal = Seal::from_text(text);
     if seal == Seal::Broken {
         return Err(RecordError::Rotten { line: number });
     }

@@ -193,7 +193,7 @@ impl Ranges {
         Self { access: if is_direct { Access::Direct } else { Access::Buffered }, ..ranges }
     }
 
-    /// The same with sweeps over requests in flight and over fdatasyncs.
+    /// Adds sweeps over requests in flight and over fdatasyncs.
     #[must_use]
     pub fn with_sweeps(self) -> Self {
         Self {

@@ -67,7 +67,7 @@ pub(crate) enum Seal {
 
 impl Seal {
     /// Of the text of a line.
-    pub(crate) fn of(text: &[u8]) -> Self {
+    pub(crate) fn from_text(text: &[u8]) -> Self {
         let text = text.trim_ascii_end();
         let Some((content, check)) = text.strip_suffix(b"}").and_then(|text| pull(text, CHECK))
         else {
@@ -186,12 +186,12 @@ mod tests {
     fn a_sealed_line_reads_back_and_no_flipped_bit_in_it_goes_unseen() {
         for text in chained(2) {
             let line = serde_json::from_slice::<Line>(&text).unwrap();
-            assert!(matches!(Seal::of(&text), Seal::Whole { .. }));
+            assert!(matches!(Seal::from_text(&text), Seal::Whole { .. }));
             for bit in 0..(text.len() - 1) * 8 {
                 let mut rotten = text.clone();
                 rotten[bit / 8] ^= 1 << (bit % 8);
                 let read = serde_json::from_slice::<Line>(&rotten);
-                let is_seen = Seal::of(&rotten) != Seal::of(&text) || read.is_err();
+                let is_seen = Seal::from_text(&rotten) != Seal::from_text(&text) || read.is_err();
                 assert!(is_seen || read.unwrap() == line, "bit {bit} changed what the line says");
             }
         }
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn a_line_without_a_check_is_read_unchecked() {
         for text in ["", "{}", "}", "{\"kind\":\"end\"}\n", ",\"check\":\"x\"}", "\"}"] {
-            assert_eq!(Seal::of(text.as_bytes()), Seal::None, "{text}");
+            assert_eq!(Seal::from_text(text.as_bytes()), Seal::None, "{text}");
         }
-        assert_eq!(Seal::of(b"{,\"check\":\"00000000\"}"), Seal::Broken);
+        assert_eq!(Seal::from_text(b"{,\"check\":\"00000000\"}"), Seal::Broken);
         let mut lines = chained(3);
         let unchecked = br#"{"kind":"warning"}"#;
         lines[1] = unchecked.to_vec();
@@ -212,7 +212,7 @@ mod tests {
     fn followed(lines: &[Vec<u8>]) -> Follower {
         let mut follower = Follower::default();
         for (index, text) in lines.iter().enumerate() {
-            follower.take(Seal::of(text), index + 1);
+            follower.take(Seal::from_text(text), index + 1);
         }
         follower
     }

@@ -150,7 +150,7 @@ impl Warning {
         Self { code, severity: Severity::Warning, text: text.into(), remedy: remedy.into() }
     }
 
-    /// The same, with another severity.
+    /// Sets the severity.
     #[must_use]
     pub fn with_severity(mut self, severity: Severity) -> Self {
         self.severity = severity;

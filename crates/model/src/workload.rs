@@ -147,7 +147,7 @@ pub enum WorkloadError {
     /// No such key.
     #[error("unknown key `{0}`; the keys are {keys}", keys = KEYS.map(|key| key.name).join(", "))]
     UnknownKey(String),
-    /// The same key twice.
+    /// A key that stands twice.
     #[error("`{0}` is given twice; leave one out")]
     Twice(String),
     /// A value that cannot be read or is out of range.
@@ -485,7 +485,7 @@ impl Workload {
         self.depth > 1 || self.fsync_every > 0
     }
 
-    /// The same without these.
+    /// This workload one request at a time and without fdatasyncs.
     #[must_use]
     pub fn without_extras(&self) -> Self {
         Self { depth: 1, fsync_every: 0, ..self.clone() }

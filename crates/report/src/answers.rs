@@ -9,7 +9,7 @@ pub struct Answers<'a>(Option<&'a dyn Fn(&Workload) -> Prediction>);
 
 impl<'a> Answers<'a> {
     /// Those of a fitted model.
-    pub fn of(answer: &'a dyn Fn(&Workload) -> Prediction) -> Self {
+    pub fn new(answer: &'a dyn Fn(&Workload) -> Prediction) -> Self {
         Self(Some(answer))
     }
 
@@ -28,7 +28,7 @@ impl<'a> Answers<'a> {
         self.ask(work).map(|prediction| interval(&prediction.response_time_s.mean))
     }
 
-    /// The same, where the answer is put together beyond what was measured.
+    /// Throughput, where the answer is put together beyond what was measured.
     pub(crate) fn put_together(&self, work: &Workload) -> Option<Interval> {
         let answer = self.ask(work).filter(|answer| answer.put_together && answer.in_range)?;
         Some(interval(&answer.throughput_bytes_per_s))

@@ -170,13 +170,13 @@ pub(crate) enum Drawn {
     Dots,
     /// Each, and a line through them.
     Joined,
-    /// The same, the intervals as a band along the line.
+    /// Each, a line through them, and the intervals as a band along it.
     Ribbon,
     /// The line alone: what was computed, not measured.
     Line,
     /// A line with the band of its intervals: what was computed, many points a graph.
     Curve,
-    /// The same, dashed: where nothing was measured.
+    /// A dashed line with the band of its intervals: where nothing was measured.
     Dashed,
 }
 
@@ -255,8 +255,8 @@ impl Serialize for Mark {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Interval { mean, low, high } = self.y;
         let ends = (high > low).then_some([low, high]);
-        let end = |which: usize| ends.map_or(Short::Unknown, |ends| Short::of(ends[which]));
-        (Short::of(self.x), Short::of(mean), end(0), end(1), &self.note).serialize(serializer)
+        let end = |which: usize| ends.map_or(Short::Unknown, |ends| Short::new(ends[which]));
+        (Short::new(self.x), Short::new(mean), end(0), end(1), &self.note).serialize(serializer)
     }
 }
 
@@ -271,7 +271,7 @@ enum Short {
 }
 
 impl Short {
-    fn of(value: f64) -> Self {
+    fn new(value: f64) -> Self {
         match format!("{value:.3e}").parse::<f64>() {
             Ok(short) if !short.is_finite() => Self::Unknown,
             Ok(short) if short.fract() == 0.0 && short.abs() < 1e15 => Self::Whole(short as i64),

@@ -49,7 +49,7 @@ pub fn bearing_doubts(record: &Record) -> Vec<Warning> {
         Code::DepthIgnored => false,
         _ => warning.severity >= Severity::Warning,
     };
-    gathered(record, &Samples::of(record)).into_iter().filter(bears).collect()
+    gathered(record, &Samples::from_record(record)).into_iter().filter(bears).collect()
 }
 
 /// Doubts about the run, and those about single figures gathered by what they are about.

@@ -87,7 +87,7 @@ pub(crate) struct Family<'a> {
 
 impl<'a> Family<'a> {
     /// Picks a region's family out of the estimates.
-    pub(crate) fn of(region: &'a Region, samples: &'a Samples<'_>) -> Self {
+    pub(crate) fn new(region: &'a Region, samples: &'a Samples<'_>) -> Self {
         let graph = |parameter: Parameter| {
             let mut estimates: Vec<&Estimate> = samples
                 .estimates

@@ -47,7 +47,7 @@ pub(crate) fn ratio(interval: &Interval) -> String {
     format!("× {}", shown.replacen("  ", " ", 1).trim_end())
 }
 
-/// The same where it may be unknown.
+/// A share as a percentage, where it may be unknown.
 pub(crate) fn percent_or_unknown(fraction: Option<f64>) -> String {
     fraction.map_or_else(|| UNKNOWN.to_owned(), percent)
 }

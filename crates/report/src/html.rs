@@ -48,7 +48,7 @@ pub struct ReportPage<'a> {
     pub conclusion: Option<&'a Conclusion>,
     /// What its models say of workloads.
     pub answers: Answers<'a>,
-    /// The same models, for the page to ask.
+    /// Those models as the page asks them.
     pub predictor: Option<PagePredictor<'a>>,
     /// How far off that was, where somebody tried.
     pub check: Option<ValidationPage<'a>>,
@@ -56,7 +56,7 @@ pub struct ReportPage<'a> {
 
 impl<'a> ReportPage<'a> {
     /// The page of a record alone, without models.
-    pub fn of(record: &'a Record) -> Self {
+    pub fn from_record(record: &'a Record) -> Self {
         Self { record, conclusion: None, answers: Answers::default(), predictor: None, check: None }
     }
 }
@@ -67,7 +67,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
     if record.suite.suite.is_some() {
         return crate::suite::page::suite_html(record);
     }
-    let samples = Samples::of(record);
+    let samples = Samples::from_record(record);
     let mut page = Page {
         mark: page_mark([record]),
         style: STYLE,
@@ -103,7 +103,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
         costs: small(costs::charts(record, page.answers)),
         responses: small(responses::charts(record, &samples)),
         hosts: Figure::new(hosts::chart(record), "wide"),
-        check: page.check.as_ref().map(Check::of),
+        check: page.check.as_ref().map(Check::from_page),
         predictor: page.predictor.as_ref().map(PredictorSection::new),
         has_model: page.answers.are_there(),
         regions: region_sections(record, &samples, page.answers),
@@ -211,7 +211,7 @@ fn region_sections(
     answers: Answers<'_>,
 ) -> Vec<RegionSection> {
     let section = |(index, region): (usize, &ioscape_model::Region)| {
-        let family = Family::of(region, samples);
+        let family = Family::new(region, samples);
         RegionSection {
             name: region.name.clone(),
             extent: crate::chart::stretch(region.unique_bytes.from, region.unique_bytes.to),

@@ -17,7 +17,7 @@ const PERCENTILES: [&str; 5] = ["50 %", "90 %", "99 %", "99.9 %", "longest"];
 /// Three graphs, those without anything to draw left out.
 pub(crate) fn charts(record: &Record, samples: &Samples<'_>) -> Vec<Chart> {
     let families: Vec<Family<'_>> =
-        record.regions.iter().map(|region| Family::of(region, samples)).collect();
+        record.regions.iter().map(|region| Family::new(region, samples)).collect();
     let chart = |id: &str, title: &str, pick: &dyn Fn(&Family<'_>) -> Option<Estimate>| {
         let picked = || families.iter().filter_map(|family| Some((family, pick(family)?)));
         let series = picked().enumerate().map(|(index, (family, estimate))| Series {

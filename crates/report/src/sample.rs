@@ -19,7 +19,7 @@ pub(crate) struct Samples<'a> {
 
 impl<'a> Samples<'a> {
     /// The figures of a record.
-    pub(crate) fn of(record: &'a Record) -> Self {
+    pub(crate) fn from_record(record: &'a Record) -> Self {
         if record.estimates.is_empty() {
             let visits = record.points.iter().map(single_visit).collect();
             return Self { estimates: Cow::Owned(visits), pooled: false };

@@ -61,7 +61,7 @@ impl Pace {
 
 /// The table of regions.
 pub(crate) fn region_rows(record: &Record, samples: &Samples<'_>) -> Vec<RegionRow> {
-    record.regions.iter().map(|region| region_row(&Family::of(region, samples), samples)).collect()
+    record.regions.iter().map(|region| region_row(&Family::new(region, samples), samples)).collect()
 }
 
 fn region_row(family: &Family<'_>, samples: &Samples<'_>) -> RegionRow {

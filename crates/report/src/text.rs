@@ -68,7 +68,7 @@ pub fn text(summary: &Summary<'_>, width: usize, color: bool) -> String {
     if record.suite.suite.is_some() {
         return suite::suite_text(record, width, color);
     }
-    let samples = Samples::of(record);
+    let samples = Samples::from_record(record);
     let width = width.clamp(WIDTH_MIN, WIDTH_MAX);
     let mut page = Page { lines: Vec::new(), width, paint: Paint::new(color) };
     match conclusion {

@@ -27,7 +27,7 @@ impl Mean {
         t_two_sided(confidence, self.degrees_of_freedom) * self.standard_error
     }
 
-    /// The same over the mean; infinite for a mean of zero.
+    /// Half the interval's width over the mean; infinite for a mean of zero.
     pub fn relative_half_width(&self, confidence: f64) -> f64 {
         if self.value == 0.0 {
             return f64::INFINITY;

@@ -38,8 +38,9 @@ pub struct Spread {
 
 impl Spread {
     /// Pools groups of visits. The order of groups, and of visits in them, does not matter.
-    pub fn of(groups: &[Vec<Visit>]) -> Self {
-        let scatters: Vec<Scatter> = groups.iter().map(|group| Scatter::of(group)).collect();
+    pub fn from_groups(groups: &[Vec<Visit>]) -> Self {
+        let scatters: Vec<Scatter> =
+            groups.iter().map(|group| Scatter::from_visits(group)).collect();
         let usual = robust_variance(&scatters);
         let strange: Vec<bool> = scatters
             .iter()
@@ -93,7 +94,7 @@ impl Spread {
         let (variance, degrees_of_freedom) = if self.strange[index] {
             // Its own scatter, moderated by the pool as if by a few visits more (Smyth 2004): two
             // visits alone would give an interval over many orders of magnitude.
-            let own = Scatter::of(group);
+            let own = Scatter::from_visits(group);
             let degrees_of_freedom = own.degrees_of_freedom + USUAL_DEGREES_OF_FREEDOM;
             let squares = own.squares + expected * USUAL_DEGREES_OF_FREEDOM;
             (squares / degrees_of_freedom, degrees_of_freedom)
@@ -113,7 +114,7 @@ struct Scatter {
 }
 
 impl Scatter {
-    fn of(group: &[Visit]) -> Self {
+    fn from_visits(group: &[Visit]) -> Self {
         assert!(!group.is_empty(), "a group holds at least one visit");
         let count = group.len() as f64;
         let mean = group.iter().map(|visit| visit.ln_value).sum::<f64>() / count;
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn many_groups_outweigh_what_is_usual() {
-        let spread = Spread::of(&groups(200, 0.10));
+        let spread = Spread::from_groups(&groups(200, 0.10));
         let (sd, degrees_of_freedom) = spread.repeatability().unwrap();
         assert!((sd - 0.10).abs() < 1e-12);
         assert!((degrees_of_freedom - 400.0).abs() < 1e-9);
@@ -171,13 +172,13 @@ mod tests {
     #[test]
     fn a_single_visit_is_as_sure_as_the_pool_says_and_never_as_sure_as_itself() {
         let alone = vec![Visit { ln_value: 3.0, within_sd: 0.01 }];
-        let unpooled = Spread::of(std::slice::from_ref(&alone));
+        let unpooled = Spread::from_groups(std::slice::from_ref(&alone));
         assert_eq!(unpooled.repeatability(), None);
         let expected = t_two_sided_95(USUAL_DEGREES_OF_FREEDOM) * USUAL_SD.hypot(0.01);
         assert!((unpooled.mean(0, &alone).half_width(0.95) - expected).abs() < 1e-9);
         let mut quiet = groups(100, 0.005);
         quiet.push(alone.clone());
-        let pooled = Spread::of(&quiet).mean(100, &alone).half_width(0.95);
+        let pooled = Spread::from_groups(&quiet).mean(100, &alone).half_width(0.95);
         assert!(pooled < 0.03 && pooled > 1.97 * 0.01, "{pooled}");
     }
 
@@ -194,7 +195,7 @@ mod tests {
                 group.into_iter().map(|visit| Visit { within_sd: 0.06, ..visit }).collect()
             })
             .collect();
-        let half_width = Spread::of(&noisy).mean(0, &noisy[0]).half_width(0.95);
+        let half_width = Spread::from_groups(&noisy).mean(0, &noisy[0]).half_width(0.95);
         assert!((half_width / (1.97 * 0.06 / 3f64.sqrt()) - 1.0).abs() < 0.03, "{half_width}");
     }
 
@@ -202,7 +203,7 @@ mod tests {
     fn a_group_that_jumps_keeps_its_scatter_to_itself() {
         let mut all = groups(20, 0.03);
         all.push(group(&[20.0, 22.9]));
-        let spread = Spread::of(&all);
+        let spread = Spread::from_groups(&all);
         assert!(spread.is_strange(20) && !(0..20).any(|index| spread.is_strange(index)));
         assert!(spread.repeatability().unwrap().0 < 0.031);
         let jumping = spread.mean(20, &all[20]);
@@ -212,8 +213,8 @@ mod tests {
 
     #[test]
     fn one_group_alone_can_jump() {
-        assert!(Spread::of(&[group(&[20.0, 22.9, 22.9])]).is_strange(0));
-        assert!(!Spread::of(&[group(&[20.0, 20.05, 19.97])]).is_strange(0));
+        assert!(Spread::from_groups(&[group(&[20.0, 22.9, 22.9])]).is_strange(0));
+        assert!(!Spread::from_groups(&[group(&[20.0, 20.05, 19.97])]).is_strange(0));
     }
 
     proptest! {
@@ -227,7 +228,7 @@ mod tests {
                 .rev()
                 .map(|group| group.iter().rev().copied().collect())
                 .collect();
-            let (one, other) = (Spread::of(&forth), Spread::of(&back));
+            let (one, other) = (Spread::from_groups(&forth), Spread::from_groups(&back));
             for index in 0..forth.len() {
                 let mirror = forth.len() - 1 - index;
                 let a = one.mean(index, &forth[index]);

@@ -19,7 +19,7 @@ pub struct Observation {
 pub fn cuts(sorted: &[Observation], pieces_max: usize) -> Vec<Vec<usize>> {
     let n = sorted.len();
     let pieces_max = pieces_max.min(n);
-    let moments = Moments::of(sorted);
+    let moments = Moments::from_sorted(sorted);
     // `cost[end]` is that of the best cut of the first `end` observations; `from[pieces][end]` is
     // where the last of its pieces starts.
     let mut cost: Vec<f64> = (0..=n).map(|end| moments.constant_cost(end)).collect();
@@ -60,7 +60,7 @@ struct Moments {
 }
 
 impl Moments {
-    fn of(sorted: &[Observation]) -> Self {
+    fn from_sorted(sorted: &[Observation]) -> Self {
         // Scaled to about one, so that the differences of sums keep their digits.
         let x_scale = sorted.first().map_or(1.0, |first| first.x);
         let y_scale = sorted.first().map_or(1.0, |first| first.y);
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn the_best_cut_is_never_worse_than_any_other() {
         let points = curve(|x| 1.0 + (x * 12.9898).sin().abs());
-        let moments = Moments::of(&points);
+        let moments = Moments::from_sorted(&points);
         let cost = |a: usize, b: usize| {
             moments.constant_cost(a) + moments.line_cost(a, b) + moments.line_cost(b, 12)
         };

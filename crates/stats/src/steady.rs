@@ -40,7 +40,7 @@ pub struct Drift {
 
 impl<'a> Kept<'a> {
     /// Cuts off the beginning that differs from the rest; half of the series at most.
-    pub fn of(series: &'a [Piece]) -> Self {
+    pub fn from_series(series: &'a [Piece]) -> Self {
         let cut = mser_cut(series);
         Self { pieces: &series[cut..], cut }
     }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_slow_start_is_cut_off() {
         let series = pieces((0..60).map(|i| if i < 12 { 50.0 } else { 100.0 } + noise(i)));
-        let kept = Kept::of(&series);
+        let kept = Kept::from_series(&series);
         assert!((15..=20).contains(&kept.cut()), "{}", kept.cut());
         assert!((kept.mean().value - 100.0).abs() < 0.5);
         assert!(kept.drift().is_over(0.025));
@@ -156,28 +156,28 @@ mod tests {
     #[test]
     fn a_steady_series_is_kept_whole_and_slow_pieces_stay() {
         let series = pieces((0..60).map(|i| if i == 40 { 10.0 } else { 100.0 + noise(i) }));
-        let kept = Kept::of(&series);
+        let kept = Kept::from_series(&series);
         assert_eq!(kept.cut(), 0);
         assert!((kept.mean().value - 98.5).abs() < 0.5);
-        assert_eq!(Kept::of(&pieces([7.0; 40])).cut(), 0);
+        assert_eq!(Kept::from_series(&pieces([7.0; 40])).cut(), 0);
     }
 
     #[test]
     fn a_drift_is_seen_through_the_noise() {
         let series = pieces((0..100).map(|i| 100.0 + 0.2 * f64::from(i) + 4.0 * noise(i)));
-        let drift = Kept::of(&series).drift();
+        let drift = Kept::from_series(&series).drift();
         assert!(drift.relative > 0.04 && drift.is_certain(0.025) && !drift.is_over(0.025));
         let steady = pieces((0..100).map(|i| 100.0 + 4.0 * noise(i)));
-        let drift = Kept::of(&steady).drift();
+        let drift = Kept::from_series(&steady).drift();
         assert!(drift.is_over(0.025) && !drift.is_certain(0.025));
     }
 
     #[test]
     fn nothing_at_all_is_no_reason_to_panic() {
         for count in 0..12 {
-            let kept_mean = Kept::of(&pieces(vec![0.0; count])).mean();
+            let kept_mean = Kept::from_series(&pieces(vec![0.0; count])).mean();
             assert_eq!(kept_mean.value, 0.0);
-            assert_eq!(Kept::of(&pieces(vec![0.0; count])).drift().relative, 0.0);
+            assert_eq!(Kept::from_series(&pieces(vec![0.0; count])).drift().relative, 0.0);
         }
     }
 
@@ -185,7 +185,7 @@ mod tests {
         #[test]
         fn never_more_than_half_is_cut(rates in prop::collection::vec(0.0..1e9f64, 0..200)) {
             let series = pieces(rates);
-            let kept = Kept::of(&series);
+            let kept = Kept::from_series(&series);
             prop_assert!(kept.cut() <= series.len() / 2);
             prop_assert_eq!(kept.cut() + kept.pieces().len(), series.len());
         }
@@ -196,7 +196,7 @@ mod tests {
         ) {
             // A power of two changes no rounding.
             let scaled = pieces(rates.iter().map(|rate| rate * 1_048_576.0));
-            prop_assert_eq!(Kept::of(&pieces(rates)).cut(), Kept::of(&scaled).cut());
+            prop_assert_eq!(Kept::from_series(&pieces(rates)).cut(), Kept::from_series(&scaled).cut());
         }
     }
 }

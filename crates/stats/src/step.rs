@@ -38,7 +38,7 @@ pub struct Step {
 /// The fall of a series, where there is one beyond doubt.
 pub fn fall(series: &[Piece]) -> Option<Step> {
     let rates = bounded_rates(series)?;
-    let costs = Costs::of(&rates);
+    let costs = Costs::new(&rates);
     let places = LEVEL_MIN..=rates.len().checked_sub(LEVEL_MIN)?;
     let at = places.clone().min_by(|a, b| costs.of_two(*a).total_cmp(&costs.of_two(*b)))?;
     let (before, after) = (costs.mean(0, at), costs.mean(at, rates.len()));
@@ -91,7 +91,7 @@ struct Costs {
 }
 
 impl Costs {
-    fn of(rates: &[f64]) -> Self {
+    fn new(rates: &[f64]) -> Self {
         let mut sums = vec![(0.0, 0.0)];
         let (mut sum, mut squares) = (0.0, 0.0);
         for rate in rates {

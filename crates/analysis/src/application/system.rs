@@ -164,7 +164,7 @@ impl System {
 /// the machine leaves.
 fn memory_bytes(record: &Record) -> f64 {
     use ioscape_model::Curve;
-    let training = Training::of(record);
+    let training = Training::from_record(record);
     let is_processors = |place: &usize| training.processor_borders.contains(place);
     let borders = training.borders.iter().enumerate();
     let of_reads = borders.filter(|(place, border)| {

@@ -28,7 +28,7 @@ pub(super) struct Residency {
 
 impl Residency {
     /// None where nothing is counted, or where all that is counted is resident.
-    pub(super) fn of(samples: &[Sample]) -> Option<Self> {
+    pub(super) fn from_samples(samples: &[Sample]) -> Option<Self> {
         let counted: Vec<(f64, f64)> = samples
             .iter()
             .filter_map(|sample| hit_fraction(sample).map(|hit| (sample.unique_bytes, hit)))

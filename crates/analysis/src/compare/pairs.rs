@@ -32,7 +32,7 @@ pub(super) struct Pair {
 }
 
 /// All pairs. Each workload is used once.
-pub(super) fn of(baseline: &System<'_>, other: &System<'_>) -> Vec<Pair> {
+pub(super) fn measured_pairs(baseline: &System<'_>, other: &System<'_>) -> Vec<Pair> {
     let mut taken = vec![false; other.samples.len()];
     let mut found = Vec::new();
     for sample in baseline.samples {

@@ -30,7 +30,7 @@ type Unit = (f64, f64);
 
 impl Common {
     /// From pairs and predicted workloads; `None` where too few pairs were measured to say.
-    pub(super) fn of(pairs: &[Pair], predicted: &[Doubt]) -> Option<Self> {
+    pub(super) fn from_pairs(pairs: &[Pair], predicted: &[Doubt]) -> Option<Self> {
         if pairs.len() < PAIRS_MIN {
             return None;
         }

@@ -78,7 +78,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn of(shift: f64, rng: &mut Xoshiro256PlusPlus) -> Self {
+    fn shifted(shift: f64, rng: &mut Xoshiro256PlusPlus) -> Self {
         let mut normal = |sd: f64| Normal::new(0.0, sd).unwrap().sample(&mut *rng);
         let run = normal(0.01);
         let formula = Formula {
@@ -107,7 +107,7 @@ impl Drawn {
 fn rate(shift: f64, wanted: Overall) -> f64 {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(11);
     let found = (0..1000).filter(|_| {
-        let (one, other) = (Drawn::of(0.0, &mut rng), Drawn::of(shift, &mut rng));
+        let (one, other) = (Drawn::shifted(0.0, &mut rng), Drawn::shifted(shift, &mut rng));
         compare(&one.system(), &other.system(), &works()).verdict == wanted
     });
     found.count() as f64 / 1000.0
@@ -210,13 +210,13 @@ fn pairs_are_carried_over_small_steps_and_used_once() {
     let mut to: Vec<Sample> =
         (1..=9).map(|i| moved(103 * i)).map(|w| sample(w.clone(), law(&w) - 0.2)).collect();
     to.push(sample(work(100, 0.4), 0.0)); // differs in more than unique_bytes
-    let found = pairs::of(&system(&formula, &from), &system(&formula, &to));
+    let found = pairs::measured_pairs(&system(&formula, &from), &system(&formula, &to));
     assert_eq!(found.len(), 9);
     assert!(found.iter().all(|pair| (pair.ln_ratio + 0.2).abs() < 1e-9), "{found:?}");
     let (typical, count) = pairs::typical(&found).unwrap();
     assert!((typical.value + 0.2).abs() < 1e-9 && count == 9);
     let twice: Vec<Sample> = from.iter().chain(&from).cloned().collect();
-    let found = pairs::of(&system(&formula, &twice), &system(&formula, &to));
+    let found = pairs::measured_pairs(&system(&formula, &twice), &system(&formula, &to));
     assert_eq!(found.len(), 9, "nine of eighteen have a partner");
     assert!(pairs::typical(&found[..7]).is_none());
 }

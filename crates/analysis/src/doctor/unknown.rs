@@ -14,7 +14,7 @@ pub(super) fn unknown(facts: &Facts) -> Vec<Unknown> {
     all
 }
 
-fn of(text: impl Into<String>, remedy: &str) -> Unknown {
+fn item(text: impl Into<String>, remedy: &str) -> Unknown {
     Unknown { text: text.into(), remedy: remedy.to_owned() }
 }
 
@@ -22,7 +22,7 @@ fn of(text: impl Into<String>, remedy: &str) -> Unknown {
 fn storage(facts: &Facts) -> Vec<Unknown> {
     let target = &facts.target;
     if NETWORK.contains(&target.filesystem.as_str()) || target.filesystem.starts_with("fuse") {
-        return vec![of(
+        return vec![item(
             "how large the caches on the other side are, and who else uses them",
             "ask the server; data several times its memory outgrow its cache",
         )];
@@ -31,22 +31,22 @@ fn storage(facts: &Facts) -> Vec<Unknown> {
         return vec![];
     }
     let mut all = vec![
-        of(
+        item(
             "whether a flush reaches the medium: only a power cut tells",
             "trust durable rates as far as you trust the device",
         ),
-        of(
+        item(
             "whether the storage compresses or deduplicates",
             "the test data can be neither compressed nor deduplicated, so figures are rather too low than too high",
         ),
     ];
     if target.rotational == Some(false) {
-        all.push(of(
+        all.push(item(
             "how worn and how full the flash is, and how long its quick buffer lasts",
             "write the device full beforehand, and let the budget be long",
         ));
     } else if facts.host.virtualisation.is_none() {
-        all.push(of(
+        all.push(item(
             "whether the drive shingles its tracks, which it may hide",
             "look its model up; its random writes fall off after some minutes",
         ));
@@ -58,11 +58,11 @@ fn storage(facts: &Facts) -> Vec<Unknown> {
 fn host(facts: &Facts) -> Vec<Unknown> {
     let Some(host) = &facts.host.virtualisation else { return vec![] };
     vec![
-        of(
+        item(
             format!("what the host does ({host}): its cache, its other guests, its limits"),
             "measure at several times of the day; steal time is watched throughout each measurement",
         ),
-        of(
+        item(
             "whether there is credit for bursts, and how much of it is left",
             "if a rate drops to a round figure, such as 3000 IOPS, during a run, the rate before it came from such credit: look for drift warnings",
         ),
@@ -101,6 +101,6 @@ fn instruments(facts: &Facts) -> Vec<Unknown> {
     ]
     .into_iter()
     .filter(|(is_unknown, ..)| *is_unknown)
-    .map(|(_, text, remedy)| of(text, remedy))
+    .map(|(_, text, remedy)| item(text, remedy))
     .collect()
 }

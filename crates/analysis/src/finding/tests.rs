@@ -30,7 +30,7 @@ const FOCAL_BYTES: [u64; 2] = [40 * MIB, 600 * MIB];
 impl World {
     /// Measures `law`, bytes per second of a workload, in two regions with a family each and a
     /// read-only and a write-only curve over `unique_bytes`.
-    fn of(law: impl Fn(&Workload) -> f64) -> Self {
+    fn with_law(law: impl Fn(&Workload) -> f64) -> Self {
         let mut works = Vec::new();
         let regions: Vec<Region> = FOCAL_BYTES.iter().map(|bytes| region(*bytes)).collect();
         for region in &regions {
@@ -168,14 +168,14 @@ fn write_back(work: &Workload) -> f64 {
     if work.unique_bytes > CACHE_BYTES { 200e6 } else { 4e9 + 4e9 * work.read_frac }
 }
 
-/// The same, but every write waits for the storage.
+/// Every write waits for the storage, and large data are slow either way, bytes per second.
 fn write_through(work: &Workload) -> f64 {
     if work.unique_bytes > CACHE_BYTES || work.read_frac < 1.0 { 200e6 } else { 8e9 }
 }
 
 #[test]
 fn the_effective_cache_stands_beside_the_limit_and_the_memory() {
-    let mut world = World::of(write_back);
+    let mut world = World::with_law(write_back);
     let found = world.only("read_cache");
     assert!(found.text.contains("94 % of the memory limit of 256 MiB"), "{}", found.text);
     assert!(found.text.contains("2.9 % of the memory of 8 GiB"), "{}", found.text);
@@ -198,7 +198,7 @@ fn the_effective_cache_stands_beside_the_limit_and_the_memory() {
 
 #[test]
 fn the_write_cache_is_named_where_there_is_one() {
-    let mut world = World::of(write_back);
+    let mut world = World::with_law(write_back);
     assert!(world.about("write_cache").is_empty());
     world.borders.insert(0, border(Curve::Write, 90.0 * MIB as f64, 20.0));
     let found = world.only("write_cache");
@@ -218,7 +218,7 @@ fn the_write_cache_is_named_where_there_is_one() {
 
 #[test]
 fn the_border_that_was_counted_is_the_file_caches_and_slopes_have_no_confidence() {
-    let mut world = World::of(write_back);
+    let mut world = World::with_law(write_back);
     world.borders.push(border(Curve::Read, 900.0 * MIB as f64, 90.0));
     world.borders[0].found_by = FoundBy::Counters;
     assert_eq!(world.only("read_cache").figures["capacity_bytes"], CACHE_BYTES as f64);
@@ -231,14 +231,14 @@ fn the_border_that_was_counted_is_the_file_caches_and_slopes_have_no_confidence(
 
 #[test]
 fn rates_stand_in_the_order_of_the_sentence() {
-    let world = World::of(|work| if work.read_frac > 0.5 { 1e8 } else { 4e8 });
+    let world = World::with_law(|work| if work.read_frac > 0.5 { 1e8 } else { 4e8 });
     let text = &world.about("read_write_ratio")[0].text;
     assert!(text.contains("writes run 4.00 times") && text.contains("400 MB/s against 100 MB/s"));
 }
 
 #[test]
 fn peaks_and_bounds_are_named_within_the_cache_and_beyond_it() {
-    let mut world = World::of(write_back).with_redirtied(0.9);
+    let mut world = World::with_law(write_back).with_redirtied(0.9);
     let peaks = world.only("peak_rates");
     assert_eq!(peaks.figures["peak_cached_bytes_per_s"], 8e9);
     assert_eq!(peaks.figures["peak_storage_bytes_per_s"], 2e8);
@@ -248,13 +248,13 @@ fn peaks_and_bounds_are_named_within_the_cache_and_beyond_it() {
     assert!(bounds[0].contains("the page cache absorbs writes"), "{bounds:?}");
     assert!(bounds[1].contains("reads wait for the storage"), "{bounds:?}");
     assert!(bounds[1].contains("writes wait for the write-back"), "{bounds:?}");
-    let through = World::of(write_through).about("bound").remove(0).text;
+    let through = World::with_law(write_through).about("bound").remove(0).text;
     assert!(through.contains("because the cache writes through"), "{through}");
 }
 
 #[test]
 fn a_border_of_the_papers_plan_says_nothing_about_writes_alone() {
-    let mut world = World::of(write_back);
+    let mut world = World::with_law(write_back);
     world.borders[0].curve = Curve::Mixed;
     assert_eq!(world.about("write_cache").len(), 1, "both curves agree");
     world.borders[0].found_by = FoundBy::Slope;
@@ -264,7 +264,7 @@ fn a_border_of_the_papers_plan_says_nothing_about_writes_alone() {
 
 #[test]
 fn the_processors_cache_is_not_taken_for_the_file_cache() {
-    let mut world = World::of(write_back);
+    let mut world = World::with_law(write_back);
     world.borders.insert(0, border(Curve::Mixed, 30.0 * MIB as f64, 2.0));
     assert!(world.only("processor_cache").text.contains("last-level cache (32 MiB)"));
     assert_eq!(world.only("read_cache").figures["capacity_bytes"], CACHE_BYTES as f64);
@@ -285,7 +285,7 @@ fn the_processors_cache_is_not_taken_for_the_file_cache() {
     world.borders[0].found_by = FoundBy::Timing;
     world.host.memory_limit_bytes = Some(31 * MIB);
     assert!(world.about("processor_cache").is_empty(), "all memory fits the processor's cache");
-    let mut slow = World::of(|_| 2e8);
+    let mut slow = World::with_law(|_| 2e8);
     slow.borders = vec![border(Curve::Mixed, 30.0 * MIB as f64, 2.0)];
     assert!(slow.about("processor_cache").is_empty(), "memory is faster than that");
 }
@@ -301,19 +301,19 @@ fn write_back_and_write_through_are_told_apart() {
             "{expected}: {text}"
         );
     };
-    check(World::of(write_back), "write-back");
-    check(World::of(write_back).with_redirtied(0.97), "write-back");
-    check(World::of(write_through), "write-through");
-    check(World::of(write_through).with_redirtied(0.0), "write-through");
+    check(World::with_law(write_back), "write-back");
+    check(World::with_law(write_back).with_redirtied(0.97), "write-back");
+    check(World::with_law(write_through), "write-through");
+    check(World::with_law(write_through).with_redirtied(0.0), "write-through");
     // Reads just above three times as fast, as far as the intervals tell.
-    check(World::of(|work| write_through(work).min(6.1e8)), "write-through");
-    check(World::of(|work| write_through(work).min(5.8e8)), "none");
+    check(World::with_law(|work| write_through(work).min(6.1e8)), "write-through");
+    check(World::with_law(|work| write_through(work).min(5.8e8)), "none");
     // A storage so fast that speed alone would mislead: the counters know better.
-    check(World::of(write_through).with_redirtied(0.97), "write-back");
+    check(World::with_law(write_through).with_redirtied(0.97), "write-back");
     // Everything at one speed, and nothing counted: no claim.
-    check(World::of(|_| 200e6), "none");
+    check(World::with_law(|_| 200e6), "none");
     // Speed and counters against one another: no claim.
-    check(World::of(write_back).with_redirtied(0.0), "none");
+    check(World::with_law(write_back).with_redirtied(0.0), "none");
 }
 
 #[test]
@@ -322,18 +322,18 @@ fn without_a_border_only_counters_show_the_policy() {
         world.borders.clear();
         world.about("write_policy").into_iter().map(|x| x.text).collect::<String>()
     };
-    assert_eq!(without_border(World::of(write_through)), "");
-    assert_eq!(without_border(World::of(write_back)), "");
-    let through = without_border(World::of(write_through).with_redirtied(0.0));
+    assert_eq!(without_border(World::with_law(write_through)), "");
+    assert_eq!(without_border(World::with_law(write_back)), "");
+    let through = without_border(World::with_law(write_through).with_redirtied(0.0));
     assert!(through.contains("write-through"), "{through}");
-    let back = without_border(World::of(write_back).with_redirtied(0.9));
+    let back = without_border(World::with_law(write_back).with_redirtied(0.9));
     assert!(back.contains("write-back"), "{back}");
 }
 
 #[test]
 fn a_small_write_cache_is_no_write_through() {
     // Writes are absorbed up to 90 MiB, reads cached up to 240 MiB.
-    let mut world = World::of(|work| match work.unique_bytes / MIB {
+    let mut world = World::with_law(|work| match work.unique_bytes / MIB {
         0..=90 => 4e9,
         91..=240 if work.read_frac >= 1.0 => 8e9,
         _ => 200e6,
@@ -344,7 +344,7 @@ fn a_small_write_cache_is_no_write_through() {
 
 #[test]
 fn write_through_has_no_write_cache_and_names_the_mount_option() {
-    let mut world = World::of(write_through);
+    let mut world = World::with_law(write_through);
     world.borders.push(border(Curve::Write, 90.0 * MIB as f64, 20.0));
     world.target.mount_options = "rw,relatime,sync".into();
     assert!(world.about("write_cache").is_empty());
@@ -355,7 +355,7 @@ fn write_through_has_no_write_cache_and_names_the_mount_option() {
 
 #[test]
 fn memory_filesystems_are_named_and_have_no_policy() {
-    let mut world = World::of(|_| 4e9).with_redirtied(0.97);
+    let mut world = World::with_law(|_| 4e9).with_redirtied(0.97);
     world.target.filesystem = "tmpfs".into();
     assert!(world.only("memory_filesystem").text.contains("tmpfs"));
     assert!(world.about("write_policy").is_empty());
@@ -363,7 +363,7 @@ fn memory_filesystems_are_named_and_have_no_policy() {
 
 #[test]
 fn each_effect_is_stated_with_its_ratio_or_as_not_shown() {
-    let world = World::of(|work| {
+    let world = World::with_law(|work| {
         let storage = work.unique_bytes > CACHE_BYTES;
         let sequence = if storage { 1.0 + 9.0 * work.seq_frac } else { 1.0 };
         let concurrency = if storage { f64::from(work.process_num).sqrt() } else { 1.0 };
@@ -386,7 +386,7 @@ fn each_effect_is_stated_with_its_ratio_or_as_not_shown() {
 fn sizes_are_good_from_three_quarters_of_the_best_on() {
     // 4 KiB 100, 16 KiB 300, 64 KiB 380, 256 KiB 400, 1 MiB `last` MB/s.
     let world = |last: f64| {
-        World::of(move |work| match work.size_mean / KIB {
+        World::with_law(move |work| match work.size_mean / KIB {
             4 => 1e8,
             16 => 3e8,
             64 => 3.8e8,
@@ -415,14 +415,14 @@ fn sizes_are_good_from_three_quarters_of_the_best_on() {
     check(2e8, "saturation", &[("saturation_size_bytes", 64 * KIB)], "falls again");
     check(9e8, "saturation", &[("saturation_size_bytes", MIB)], "still rises at the largest");
     check(4.45e8, "saturation", &[("saturation_size_bytes", MIB)], "still rises at the largest");
-    let flat = &World::of(|_| 1e9).about("good_sizes")[0];
+    let flat = &World::with_law(|_| 1e9).about("good_sizes")[0];
     assert!(flat.text.contains("every request size tried, 4 KiB to 1 MiB"), "{}", flat.text);
-    assert!(World::of(|_| 1e9).about("saturation")[0].text.contains("no effect"));
+    assert!(World::with_law(|_| 1e9).about("saturation")[0].text.contains("no effect"));
 }
 
 #[test]
 fn a_peak_in_the_middle_of_the_processes_is_named() {
-    let world = World::of(|work| if work.process_num == 2 { 3e8 } else { 1e8 });
+    let world = World::with_law(|work| if work.process_num == 2 { 3e8 } else { 1e8 });
     let found = &world.about("concurrency")[0];
     assert!(found.text.contains("no effect shown") && found.text.contains("with 2 processes"));
     assert_eq!(found.figures["process_num_best"], 2.0);
@@ -430,7 +430,7 @@ fn a_peak_in_the_middle_of_the_processes_is_named() {
 
 #[test]
 fn levels_are_counted_with_their_speeds() {
-    let mut world = World::of(write_back);
+    let mut world = World::with_law(write_back);
     world.regions.push(region(1900 * MIB)); // without a family
     let found = world.only("levels");
     assert!(found.text.contains("not measured at its focal point"), "{}", found.text);
@@ -453,8 +453,11 @@ fn a_tail_declines_only_where_misses_get_slower() {
             work.size_mean as f64 / (hits * 2e-6 + (1.0 - hits) * 100e-6 * far.powf(growth))
         }
     };
-    assert!(World::of(law(0.0)).about("declining_tail").is_empty(), "fewer hits are no decline");
-    let mut world = World::of(law(0.5));
+    assert!(
+        World::with_law(law(0.0)).about("declining_tail").is_empty(),
+        "fewer hits are no decline"
+    );
+    let mut world = World::with_law(law(0.5));
     let tail = [480, 960, 1440, 1920].map(|mib| Workload {
         unique_bytes: mib * MIB,
         read_frac: 1.0,
@@ -475,7 +478,7 @@ fn a_tail_declines_only_where_misses_get_slower() {
 
 #[test]
 fn nothing_measured_nothing_said() {
-    let mut world = World::of(write_back);
+    let mut world = World::with_law(write_back);
     world.estimates.clear();
     world.borders.clear();
     assert!(world.findings().is_empty());
@@ -483,7 +486,7 @@ fn nothing_measured_nothing_said() {
 
 #[test]
 fn every_finding_has_finite_figures_with_units_and_one_sentence_or_more() {
-    let mut world = World::of(write_back).with_redirtied(0.9);
+    let mut world = World::with_law(write_back).with_redirtied(0.9);
     world.borders.insert(0, border(Curve::Write, 90.0 * MIB as f64, 20.0));
     world.estimates[3].throughput_bytes_per_s.low = 0.0; // an interval that reaches zero
     let found = world.findings();

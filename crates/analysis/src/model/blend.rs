@@ -154,7 +154,7 @@ impl Blend {
         Some((blend, held_out))
     }
 
-    /// The same model for other samples of the same system, beginning where this one ended.
+    /// Fits the model to other samples of this system, beginning where this fit ended.
     #[must_use]
     pub fn refit(&self, training: &Training) -> Self {
         self.refit_to(&training.all())
@@ -200,7 +200,7 @@ impl Blend {
         )
     }
 
-    /// The same system with caches of other sizes: by these factors for reads and for writes.
+    /// This system with its caches scaled by these factors, for reads and for writes.
     #[must_use]
     pub fn with_caches(&self, read_factor: f64, write_factor: f64) -> Self {
         let mut fit = self.fit.clone();

@@ -67,11 +67,11 @@ impl Gaussian {
         if samples.len() < SAMPLES_MIN {
             return None;
         }
-        let space = Space::of(samples);
+        let space = Space::from_samples(samples);
         let stride = samples.len().div_ceil(SAMPLES_SEARCHED_MAX);
         let searched: Vec<&Sample> = samples.iter().step_by(stride).collect();
-        let hyper = likeliest(&Data::of(&space, &searched));
-        let data = Data::of(&space, &samples.iter().collect::<Vec<_>>());
+        let hyper = likeliest(&Data::new(&space, &searched));
+        let data = Data::new(&space, &samples.iter().collect::<Vec<_>>());
         let process = data.process(&hyper)?;
         Some(Self { space, hyper, places: data.places, mean: data.mean, process })
     }
@@ -93,7 +93,7 @@ impl Model for Gaussian {
 }
 
 impl Space {
-    fn of(samples: &[Sample]) -> Self {
+    fn from_samples(samples: &[Sample]) -> Self {
         let along = |axis: Axis| samples.iter().map(move |s| axis.coordinate(&s.workload));
         let from = Axis::ALL.map(|axis| along(axis).fold(f64::INFINITY, f64::min));
         let to = Axis::ALL.map(|axis| along(axis).fold(f64::NEG_INFINITY, f64::max));
@@ -112,7 +112,7 @@ impl Space {
 
 impl Hyper {
     /// From logarithms: lengths, amplitude, extra noise.
-    fn of(logarithms: &[f64]) -> Self {
+    fn from_logarithms(logarithms: &[f64]) -> Self {
         Self {
             lengths: std::array::from_fn(|i| logarithms[i].exp()),
             amplitude: logarithms[AXES].exp(),
@@ -137,7 +137,7 @@ struct Data {
 }
 
 impl Data {
-    fn of(space: &Space, samples: &[&Sample]) -> Self {
+    fn new(space: &Space, samples: &[&Sample]) -> Self {
         let mean = samples.iter().map(|s| s.ln_throughput).sum::<f64>() / samples.len() as f64;
         Self {
             places: samples.iter().map(|s| space.place(&s.workload)).collect(),
@@ -173,10 +173,10 @@ fn likeliest(data: &Data) -> Hyper {
     let ln_posterior = |logarithms: &[f64]| {
         let away = logarithms.iter().zip(&expected).map(|(at, from)| (at - from) / PRIOR_SD);
         let prior = -0.5 * away.map(|sigmas| sigmas * sigmas).sum::<f64>();
-        let process = data.process(&Hyper::of(logarithms));
+        let process = data.process(&Hyper::from_logarithms(logarithms));
         process.map_or(f64::NEG_INFINITY, |fitted| fitted.ln_marginal_likelihood() + prior)
     };
-    Hyper::of(&maximise(ln_posterior, &expected, SEARCH_STEP, EVALUATIONS))
+    Hyper::from_logarithms(&maximise(ln_posterior, &expected, SEARCH_STEP, EVALUATIONS))
 }
 
 #[cfg(test)]

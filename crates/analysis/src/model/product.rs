@@ -40,7 +40,7 @@ impl Product {
     /// From the samples that lie on the curves of a region's family. `None` where no region's
     /// focal vector was measured.
     pub fn fit(training: &Training) -> Option<Self> {
-        let family = |region: &Region| Family::of(region, &training.samples);
+        let family = |region: &Region| Family::from_samples(region, &training.samples);
         let families: Vec<Family> = training.regions.iter().filter_map(family).collect();
         (!families.is_empty()).then_some(Self { families })
     }
@@ -83,7 +83,7 @@ impl Model for Product {
 }
 
 impl Family {
-    fn of(region: &Region, samples: &[Sample]) -> Option<Self> {
+    fn from_samples(region: &Region, samples: &[Sample]) -> Option<Self> {
         let focal = samples.iter().find(|sample| sample.workload == region.focal)?;
         let at_focal = Guess { ln_throughput: focal.ln_throughput, sd: focal.sd };
         let curves = Axis::ALL.into_iter().filter_map(|axis| {

@@ -81,20 +81,20 @@ impl Training {
     /// What a record holds; validation points are never fitted.
     ///
     /// Of a record that holds visits to both layers: what the layer of its own ranges does.
-    pub fn of(record: &Record) -> Self {
+    pub fn from_record(record: &Record) -> Self {
         let header = &record.header;
         if header.device.is_some() || !header.datasheet.is_empty() {
             let layer = Layer::of_access(header.ranges.access);
             return Self::of_layer(record, layer, (header.ranges, header.hints.clone()));
         }
-        let Samples { plain, cold, extras } = Samples::of(&record.points);
+        let Samples { plain, cold, extras } = Samples::from_points(&record.points);
         Self {
             samples: plain,
             cold,
             extras,
             device: Vec::new(),
             borders: record.borders.clone(),
-            processor_borders: Evidence::of(record).processor_borders(),
+            processor_borders: Evidence::from_record(record).processor_borders(),
             regions: record.regions.clone(),
             host: header.host.clone(),
             hints: header.hints.clone(),
@@ -116,14 +116,14 @@ impl Training {
         let is_main = layer == Layer::of_access(record.header.ranges.access);
         let borders = if is_main { &*record.borders } else { &[] };
         let measured = (&*record.points, &*record.estimates);
-        let part = LayerPart::of(layer, measured, (borders, &record.regions));
-        let Samples { plain, cold, extras } = Samples::of(&part.points);
+        let part = LayerPart::pick(layer, measured, (borders, &record.regions));
+        let Samples { plain, cold, extras } = Samples::from_points(&part.points);
         let evidence = Evidence {
             estimates: &part.estimates,
             points: &part.points,
             borders: &part.borders,
             regions: &part.regions,
-            ..Evidence::of(record)
+            ..Evidence::from_record(record)
         };
         Self {
             samples: plain,
@@ -218,7 +218,7 @@ pub struct Samples {
 
 impl Samples {
     /// Those of a layer's visits. Cold ones that found much in the cache all the same are left out.
-    pub fn of(points: &[Point]) -> Self {
+    pub fn from_points(points: &[Point]) -> Self {
         let fitted: Vec<Point> =
             points.iter().filter(|point| point.role != Role::Validation).cloned().collect();
         let (estimates, _) = estimate::pool(&fitted, 0);
@@ -240,7 +240,7 @@ pub fn device_samples(layer: Layer, points: &[Point]) -> Vec<Sample> {
     }
     let direct: Vec<Point> =
         points.iter().filter(|point| Layer::Device.holds(point)).cloned().collect();
-    let Samples { plain, extras, .. } = Samples::of(&direct);
+    let Samples { plain, extras, .. } = Samples::from_points(&direct);
     plain.into_iter().chain(extras).collect()
 }
 

@@ -56,7 +56,7 @@ pub(super) struct Calibration {
 
 impl Calibration {
     /// From samples that were left out of the fit.
-    pub(super) fn of(blend: &Blend, training: &Training, held_out: &[HeldOut]) -> Self {
+    pub(super) fn from_held_out(blend: &Blend, training: &Training, held_out: &[HeldOut]) -> Self {
         let samples = training.all();
         let own_variance = |held: &HeldOut| {
             let Sample { workload, visits, .. } = samples[held.index];

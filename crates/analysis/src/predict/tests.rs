@@ -125,7 +125,7 @@ fn training(seed: u64, count: usize, noise: f64) -> Training {
     }
 }
 
-/// The same run in a state of its own: neighbours are off alike, by so much (root mean square).
+/// Puts a run in a state of its own: neighbours are off alike, by so much (root mean square).
 fn in_a_state(mut training: Training, seed: u64, sd: f64) -> Training {
     const WAVES: usize = 8;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);

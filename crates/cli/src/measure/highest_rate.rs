@@ -92,7 +92,7 @@ fn look(
     let answer = highest_rate::search(question, closed.ops_per_s, &mut |rate, round| {
         let at_rate = Workload { rate, ..work.clone() };
         let point = visit(&at_rate, round, &highest_rate::rules(rate))?;
-        Ok::<_, Error>(highest_rate::Visit::of(&point))
+        Ok::<_, Error>(highest_rate::Visit::from_point(&point))
     })?;
     Ok(Found { closed, answer })
 }

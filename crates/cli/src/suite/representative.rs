@@ -19,7 +19,7 @@ pub(super) struct Pair {
     pub(super) work: Workload,
     /// Bytes per second of its reads and writes; one figure for each trial.
     pub(super) application: Vec<[f64; 2]>,
-    /// The same of the workload's visits.
+    /// Bytes per second that the workload read and wrote; one figure for each visit.
     pub(super) model: Vec<[f64; 2]>,
 }
 
@@ -135,7 +135,7 @@ pub(super) fn text(pairs: &[Pair]) -> String {
     lines.join("\n")
 }
 
-/// The same for scripts.
+/// The pairs as JSON, for scripts.
 pub(super) fn json(pairs: &[Pair]) -> Vec<serde_json::Value> {
     let of = |pair: &Pair| {
         let figure = |which| {

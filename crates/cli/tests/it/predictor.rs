@@ -40,7 +40,7 @@ struct Page {
 
 impl Page {
     /// With its model loaded.
-    fn of(html: &str) -> Self {
+    fn open(html: &str) -> Self {
         let engine = Engine::default();
         let module = Module::new(&engine, unpacked(html, "predictor-module")).unwrap();
         let mut store = Store::new(&engine, ());
@@ -151,7 +151,7 @@ fn check(map: &[u8]) {
     let work = maps::beside(map);
     let asked = workloads();
     let html = page(&work);
-    let mut page = Page::of(&html);
+    let mut page = Page::open(&html);
     let mut worst = 0.0_f64;
     for (asked, theirs) in asked.iter().zip(predicted(&work, &asked)) {
         let ours = page.predict(&asked.literal().replace(',', "\n"));
@@ -192,7 +192,7 @@ fn the_page_predicts_what_the_command_line_does_under_a_kernel() {
 #[test]
 fn the_page_takes_and_refuses_what_the_command_line_does() {
     let work = maps::beside(&NVME);
-    let mut page = Page::of(&page(&work));
+    let mut page = Page::open(&page(&work));
     let given = page.predict("unique_bytes= 1.5 GiB\nsize_mean=64kB");
     assert_eq!(given["prediction"]["workload"]["unique_bytes"], 3 * GIB / 2);
     assert_eq!(given["prediction"]["workload"]["size_mean"], 64_000);

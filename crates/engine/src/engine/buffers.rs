@@ -50,7 +50,7 @@ impl Buffers {
         &mut self.memory[from..from + length as usize]
     }
 
-    /// The same, with a new stamp on every block: made ready to be written.
+    /// A slot to be written from, with a new stamp on each of its blocks.
     #[inline]
     pub(super) fn stamped(&mut self, index: usize, length: u64) -> &mut [u8] {
         let mut stamp = self.stamp;

@@ -20,7 +20,7 @@ pub(super) struct Ledgers {
 }
 
 impl FileRig {
-    /// The same, with blocks that are stamped when they are written and checked when they are read.
+    /// Stamps blocks when they are written and checks them when they are read.
     /// To be asked for before anything is laid out.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl FileRig {
                 "--verify checks what this run wrote itself, and {path} is only read: leave it out"
             )));
         }
-        let tag = Tag::of(run);
+        let tag = Tag::from_run(run);
         self.files.stamp_with(tag);
         self.ledgers = Some(Ledgers { tag, files: Vec::new() });
         Ok(self)

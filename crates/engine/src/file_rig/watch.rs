@@ -35,7 +35,7 @@ struct State {
 
 impl State {
     #[expect(clippy::useless_conversion, reason = "these fields differ between architectures")]
-    fn of(file: &File) -> Option<Self> {
+    fn read(file: &File) -> Option<Self> {
         let status = rustix::fs::fstat(file).ok()?;
         Some(Self {
             length: status.st_size.cast_unsigned(),
@@ -70,7 +70,7 @@ impl Watch {
         let files = if is_ours { files } else { &[] };
         let quota = Group::current("cpu").filter(|group| group.cpu_limit().is_some());
         Self {
-            files: files.iter().map(State::of).collect(),
+            files: files.iter().map(State::read).collect(),
             held_back_s: quota.as_ref().and_then(Group::held_back_s),
             quota,
             asleep_s: clock::asleep_s(),
@@ -87,7 +87,7 @@ impl Watch {
         let writes = work.read_frac < 1.0;
         let what =
             self.files.iter().zip(files).find_map(|(before, file)| {
-                before.as_ref()?.changed_to(&State::of(file)?, writes)
+                before.as_ref()?.changed_to(&State::read(file)?, writes)
             })?;
         let text = format!("a test file {what} while it was measured");
         let remedy = "find out who touches files called .ioscape-…, and measure again";

@@ -37,7 +37,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn of(run: &RunId) -> Self {
+    pub(super) fn from_run(run: &RunId) -> Self {
         let mut hasher = DefaultHasher::new();
         run.hash(&mut hasher);
         let mut pool = vec![0; CHUNK_BYTES as usize];
@@ -132,7 +132,8 @@ fn check_written(file: &File, length: u64) -> Result<()> {
         Ok(_) | Err(rustix::io::Errno::INVAL) => {}
         Err(error) => return Err(Error::path("look for holes in", name(), error)),
     }
-    let unwritten_bytes = extents::of(file, length).map_or(0, |extents| extents.unwritten_bytes);
+    let unwritten_bytes =
+        extents::read_extents(file, length).map_or(0, |extents| extents.unwritten_bytes);
     if unwritten_bytes > 0 {
         return Err(refused(&format!("{unwritten_bytes} bytes that are only reserved")));
     }

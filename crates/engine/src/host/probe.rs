@@ -50,7 +50,7 @@ pub(super) fn make(
     let failed = |error: std::io::Error| Error::path("try out", files.path(0), error);
     let mut probe = Probe {
         length_bytes: LENGTH_BYTES,
-        extents: extents::of(&file, LENGTH_BYTES).map(|extents| extents.count),
+        extents: extents::read_extents(&file, LENGTH_BYTES).map(|extents| extents.count),
         direct_align_bytes: direct_align_bytes(&file),
         ..Probe::default()
     };
@@ -133,7 +133,8 @@ fn compresses(file: &File) -> std::io::Result<Option<bool>> {
     file.write_all_at(&vec![0; ZEROS_BYTES as usize], 0)?;
     rustix::fs::fsync(file)?;
     let after = rustix::fs::fstat(file)?.st_blocks;
-    let encoded = extents::of(file, ZEROS_BYTES).is_some_and(|extents| extents.encoded_bytes > 0);
+    let encoded =
+        extents::read_extents(file, ZEROS_BYTES).is_some_and(|extents| extents.encoded_bytes > 0);
     Ok(Some(encoded || (after + (ZEROS_BYTES / 512 / 2).cast_signed()) < before))
 }
 

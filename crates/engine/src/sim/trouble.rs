@@ -166,7 +166,7 @@ fn text(kind: Failure, size: u64) -> String {
 }
 
 impl SimSpec {
-    /// The same at this speed: at a half everything takes twice as long.
+    /// This device at another speed: at a half everything takes twice as long.
     #[must_use]
     pub fn at_speed(&self, speed: f64) -> Self {
         let slower = |cost: Cost| Cost {

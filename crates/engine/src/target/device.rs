@@ -109,13 +109,13 @@ fn open(path: &Path, extra: OFlags) -> Result<Device> {
             kind_name(kind)
         )));
     }
-    let number = Number::of(status.st_rdev);
+    let number = Number::from_raw(status.st_rdev);
     let file =
         open_through(handle.as_fd(), OFlags::RDONLY | extra).map_err(|error| match error {
             Errno::BUSY => Error::Refused(format!(
                 "{} is in use: {}",
                 path.display(),
-                uses::of(number)
+                uses::find_uses(number)
                     .sentence()
                     .unwrap_or_else(|| "another program has claimed it".into())
             )),
@@ -132,7 +132,7 @@ fn open(path: &Path, extra: OFlags) -> Result<Device> {
     let contents = signature::find(length_bytes, read)
         .map_err(|error| Error::path("read the first and last blocks of", path, error))?;
     let path = path.to_owned();
-    let uses = uses::of(number);
+    let uses = uses::find_uses(number);
     Ok(Device { file, path, number, length_bytes, writable: false, contents, uses })
 }
 

@@ -46,24 +46,24 @@ impl Uses {
     }
 }
 
-/// The same when those have had time to leave who only look at a new device and close it again.
+/// Uses of a device once programs that only look at a new one have had time to close it.
 pub(super) fn settled(number: Number) -> Uses {
     const ATTEMPTS: usize = 20;
     const PAUSE_NS: u64 = 50_000_000;
     let clock = Clock::start();
-    let mut uses = of(number);
+    let mut uses = find_uses(number);
     for _ in 1..ATTEMPTS {
         if uses.open_in.is_empty() {
             break;
         }
         clock.sleep_until(clock.now_ns() + PAUSE_NS);
-        uses = of(number);
+        uses = find_uses(number);
     }
     uses
 }
 
 /// Who uses the device of this number.
-pub(crate) fn of(number: Number) -> Uses {
+pub(crate) fn find_uses(number: Number) -> Uses {
     let sysfs = number.sysfs();
     let partitions = sysfs.as_deref().map(partitions).unwrap_or_default();
     let mut numbers = vec![number];
@@ -99,7 +99,7 @@ fn partitions(sysfs: &Path) -> Vec<(String, Number)> {
         let number = attribute(&directory, "dev")?;
         let (major, minor) = number.split_once(':')?;
         let raw = rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?);
-        Some((name, Number::of(raw)))
+        Some((name, Number::from_raw(raw)))
     };
     names(sysfs).into_iter().filter_map(of_name).collect()
 }
@@ -190,6 +190,6 @@ mod tests {
             );
             return;
         };
-        assert!(of(number).mounted_at.contains(&"/".to_owned()));
+        assert!(find_uses(number).mounted_at.contains(&"/".to_owned()));
     }
 }

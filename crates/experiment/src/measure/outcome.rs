@@ -41,9 +41,9 @@ impl Visit<'_> {
     /// Says what was seen. Counts, means and shares are those of the windows kept; quantiles those
     /// of all requests since the windows began to count.
     pub(super) fn into_point(mut self) -> Point {
-        let check = Check::of(&self.taken.series);
+        let check = Check::new(&self.taken.series);
         let kept = &self.taken.windows[check.cut..];
-        let totals = Totals::of(kept);
+        let totals = Totals::from_windows(kept);
         let unsteady = self.steadiness_doubts(&check);
         let throughput = interval(&check);
         let mut warnings = std::mem::take(&mut self.earlier_warnings);
@@ -245,7 +245,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn of(windows: &[Window]) -> Self {
+    fn from_windows(windows: &[Window]) -> Self {
         let mut classes = [ClassCount::default(); 4];
         for window in windows {
             for (sum, count) in classes.iter_mut().zip(&window.classes) {

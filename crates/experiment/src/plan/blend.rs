@@ -79,7 +79,7 @@ pub struct Settings {
 impl Settings {
     /// From the first line of a record, and nothing else: a run that is gone on with decides as
     /// it did before.
-    pub fn of(header: &Header) -> Self {
+    pub fn from_header(header: &Header) -> Self {
         Self {
             ranges: header.ranges,
             hints: header.hints.clone(),
@@ -160,7 +160,7 @@ impl BlendPlan {
         visits.find(|visit| !visit.is_made(seen.points))
     }
 
-    /// The same plan with another number of points where the model is least sure.
+    /// Sets how many points a round spends where the model is least sure.
     #[must_use]
     pub fn refining(mut self, points_per_round: usize) -> Self {
         self.refinement_per_round = points_per_round;
@@ -288,7 +288,7 @@ impl BlendPlan {
         self.regions(&borders, self.extent.max_bytes).into_iter().map(family).collect()
     }
 
-    /// The same workload where it may be run, the nearest one that may be where not.
+    /// This workload where it may be run, the nearest one that may be where not.
     fn allowed(&self, work: &Workload) -> Workload {
         let most = self.extent.largest(work.process_num);
         let unique_bytes = whole_blocks((work.unique_bytes as f64).min(most));
@@ -367,7 +367,7 @@ impl BlendPlan {
         let filling = self.filling(self.settings.seed, start..start + CALIBRATION_PER_ROUND);
         let mut filling: Vec<Visit> = filling.into_iter().map(visit(Role::Calibration)).collect();
         let others = first.len() + rest.len() + CALIBRATION_PER_ROUND as usize;
-        let share = extras::Share::of(&self.settings.ranges);
+        let share = extras::Share::new(&self.settings.ranges);
         let first_extras = others / share.others_each;
         if round == 0 {
             let corners = self.corners().into_iter().map(visit(Role::Calibration));

@@ -136,7 +136,7 @@ pub fn most_bytes(hints: &Hints, limits: &Limits, budget_s: f64) -> f64 {
     asked.min(written).min(laid_out)
 }
 
-/// The same ranges for a plan that takes any `unique_bytes` with any number of processes and
+/// Narrows ranges for a plan that takes any `unique_bytes` with any number of processes and
 /// does not keep writers away from large data.
 #[must_use]
 pub fn ranges_for_all(ranges: Ranges, hints: &Hints, limits: &Limits) -> Ranges {

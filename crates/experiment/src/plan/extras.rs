@@ -19,7 +19,7 @@ pub(super) struct Share {
 impl Share {
     /// With direct I/O no cache hides storage: requests in flight decide most, and the five
     /// parameters need fewer points.
-    pub(super) fn of(ranges: &Ranges) -> Self {
+    pub(super) fn new(ranges: &Ranges) -> Self {
         if ranges.access == Access::Direct && ranges.depth.max > 1 {
             Self { others_each: 2, per_round: 30 }
         } else {
@@ -158,7 +158,7 @@ impl Wanted<'_> {
         })
     }
 
-    /// The same as far as the ranges and the memory for buffers allow.
+    /// The key's workload as far as the ranges and the memory for buffers allow.
     fn within(&self, mut work: Workload) -> Option<Workload> {
         work.depth = work.depth.min(self.ranges.depth.max as u32);
         work.fsync_every = work.fsync_every.min(self.ranges.fsync_every.max as u32);

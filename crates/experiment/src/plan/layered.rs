@@ -75,7 +75,7 @@ impl LayeredPlan {
             is_quick: header.is_quick,
             header: header.clone(),
             layer: Layer::of_access(header.ranges.access),
-            main: BlendPlan::new(BlendSettings::of(header)),
+            main: BlendPlan::new(BlendSettings::from_header(header)),
             device: BlendSettings::of_device(header).map(BlendPlan::new),
         }
     }

@@ -65,7 +65,7 @@ impl Plan for OrthogonalPlan {
     }
 }
 
-/// The same ranges, narrowed so that the smallest share still holds the largest requests.
+/// Narrows ranges so that the smallest share still holds the largest requests.
 fn possible(ranges: Ranges) -> Ranges {
     let Ranges { unique_bytes, size_mean, process_num, .. } = ranges;
     let requests = SHARE_REQUESTS_MIN * process_num.max.max(1);

@@ -200,10 +200,16 @@ fn the_box_reaches_as_far_as_the_map_did_and_no_further_than_the_room_now() {
     };
     record.points = vec![point(16), point(300), point(64)];
     record.header.hints.room_bytes = 4 * GIB;
-    assert_eq!(Space::of(&record, Access::Buffered, u64::MAX).ranges().unique_bytes.max, 300 * MIB);
-    assert_eq!(Space::of(&record, Access::Buffered, u64::MAX).shortage(), None);
-    assert!(Space::of(&record, Access::Buffered, 100 * MIB).ranges().unique_bytes.max < 100 * MIB);
-    assert!(Space::of(&record, Access::Buffered, 100 * MIB).shortage().is_some());
+    assert_eq!(
+        Space::from_record(&record, Access::Buffered, u64::MAX).ranges().unique_bytes.max,
+        300 * MIB
+    );
+    assert_eq!(Space::from_record(&record, Access::Buffered, u64::MAX).shortage(), None);
+    assert!(
+        Space::from_record(&record, Access::Buffered, 100 * MIB).ranges().unique_bytes.max
+            < 100 * MIB
+    );
+    assert!(Space::from_record(&record, Access::Buffered, 100 * MIB).shortage().is_some());
 }
 
 /// A record with a header and nothing else.

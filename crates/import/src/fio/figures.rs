@@ -35,7 +35,7 @@ struct Samples {
 
 impl Direction {
     /// The `read`, `write` or `mixed` part of a job.
-    pub(super) fn of(part: &Value) -> Result<Self, String> {
+    pub(super) fn parse(part: &Value) -> Result<Self, String> {
         let bytes = whole(part, "io_bytes")?;
         let ops = whole(part, "total_ios")?;
         if ops == 0 {
@@ -80,7 +80,7 @@ impl Direction {
         }
     }
 
-    /// The same direction of several processes.
+    /// Sums one direction over several processes.
     pub(super) fn sum(parts: &[Self]) -> Self {
         Self {
             ops: parts.iter().map(|part| part.ops).fold(0, u64::saturating_add),
@@ -216,7 +216,7 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// Of all parts, directions and processes alike.
-    pub(super) fn of(parts: &[Direction]) -> Result<Self, String> {
+    pub(super) fn from_parts(parts: &[Direction]) -> Result<Self, String> {
         let all = Direction::sum(parts);
         if all.ops == 0 || all.bytes == 0 {
             return Err("not one request was completed".to_owned());
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_percentile_that_is_listed_is_taken_as_it_is() {
-        let figures = Figures::of(&[part(100, 1.0)]).unwrap();
+        let figures = Figures::from_parts(&[part(100, 1.0)]).unwrap();
         let times = figures.response_time_s;
         assert_eq!((times.mean, times.p50, times.p90, times.p99), (3.0, 2.0, 5.0, 9.0));
         assert!(times.p999 > 9.0 && times.p999 < 20.0);
@@ -305,11 +305,12 @@ mod tests {
 
     #[test]
     fn distributions_of_several_are_added_up_by_their_requests() {
-        let alike = Figures::of(&[part(100, 1.0), part(300, 1.0)]).unwrap().response_time_s;
+        let alike = Figures::from_parts(&[part(100, 1.0), part(300, 1.0)]).unwrap().response_time_s;
         assert!((alike.p50 - 2.0).abs() < 1e-9 && (alike.p99 - 9.0).abs() < 1e-9, "{alike:?}");
         // One request in a hundred takes a hundred times as long: the 99th percentile is where
         // the quick ones end.
-        let apart = Figures::of(&[part(9900, 1.0), part(100, 100.0)]).unwrap().response_time_s;
+        let apart =
+            Figures::from_parts(&[part(9900, 1.0), part(100, 100.0)]).unwrap().response_time_s;
         assert!((apart.p50 - 2.0).abs() < 0.2, "{apart:?}");
         assert!((19.0..=100.0).contains(&apart.p99), "{apart:?}");
         assert!((apart.mean - 5.97).abs() < 1e-9 && (apart.max - 2000.0).abs() < 1e-9);
@@ -318,12 +319,12 @@ mod tests {
     #[test]
     fn the_interval_comes_from_the_samples() {
         // t(0.975, 4) = 2.776; 10 % over the square root of five.
-        let figures = Figures::of(&[part(100, 1.0)]).unwrap();
+        let figures = Figures::from_parts(&[part(100, 1.0)]).unwrap();
         let relative = figures.throughput_bytes_per_s.relative_half_width();
         assert!((relative - 2.776 * 0.1 / 5f64.sqrt()).abs() < 1e-3, "{relative}");
         let mut short = part(100, 1.0);
         short.bandwidth.count = 1;
-        let figures = Figures::of(&[short]).unwrap();
+        let figures = Figures::from_parts(&[short]).unwrap();
         assert!(figures.throughput_bytes_per_s.relative_half_width() < 1e-12);
         assert!(figures.notes[0].contains("too short"));
     }

@@ -195,7 +195,7 @@ fn overlay(page: &ComparisonPage<'_>) -> Chart {
 
 /// What was measured on the line.
 fn measured(system: &ComparedSystem<'_>, overlay: &Workload) -> Vec<Mark> {
-    let samples = Samples::of(system.record);
+    let samples = Samples::from_record(system.record);
     let is_on_line = |estimate: &&Estimate| {
         let unique_bytes = estimate.workload.unique_bytes;
         estimate.workload == Workload { unique_bytes, ..overlay.clone() }

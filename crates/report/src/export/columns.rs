@@ -11,7 +11,7 @@ use super::table::{Builder, Table};
 /// One row per workload, pooled over its visits: intervals are 95 % from the variance between
 /// visits.
 pub fn estimates(record: &Record) -> Table {
-    let mut table = Builder::of(&record.estimates);
+    let mut table = Builder::new(&record.estimates);
     workload(&mut table, record, |estimate| &estimate.workload);
     table.integer("visits", |estimate| Some(estimate.visits.into()));
     interval(&mut table, "throughput", "bytes_per_s", |estimate| &estimate.throughput_bytes_per_s);
@@ -26,7 +26,7 @@ pub fn estimates(record: &Record) -> Table {
 
 /// One row per visit: intervals are 95 % within the visit, and no error bars.
 pub fn visits(record: &Record) -> Table {
-    let mut table = Builder::of(&record.points);
+    let mut table = Builder::new(&record.points);
     workload(&mut table, record, |point| &point.workload);
     table.text("role", |point| Some(word(point.role)));
     table.integer("round", |point| Some(point.round.into()));

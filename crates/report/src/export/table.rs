@@ -50,7 +50,7 @@ pub(super) struct Builder<'a, T> {
 }
 
 impl<'a, T> Builder<'a, T> {
-    pub(super) fn of(items: &'a [T]) -> Self {
+    pub(super) fn new(items: &'a [T]) -> Self {
         Self { items, columns: Vec::new() }
     }
 

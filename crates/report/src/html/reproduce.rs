@@ -91,7 +91,7 @@ mod tests {
         header["kind"] = "header".into();
         let lines = [header, point(4096), point(65536), map].map(|line| format!("{line}\n"));
         let record = Record::read(lines.concat().as_bytes()).unwrap();
-        let packed = BASE64_STANDARD.decode(jobs(&record, &Samples::of(&record))).unwrap();
+        let packed = BASE64_STANDARD.decode(jobs(&record, &Samples::from_record(&record))).unwrap();
         let jobs: Vec<String> =
             serde_json::from_reader(flate2::read::GzDecoder::new(&packed[..])).unwrap();
         let job = |estimate: &Estimate| fio::job(&record.header, &estimate.workload, None);

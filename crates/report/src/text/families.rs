@@ -30,7 +30,7 @@ struct Row {
 pub(super) fn families(page: &mut Page, record: &Record, samples: &Samples<'_>) {
     let mut began = false;
     for region in &record.regions {
-        let family = Family::of(region, samples);
+        let family = Family::new(region, samples);
         let rows: Vec<Row> = family.graphs.iter().filter_map(row).collect();
         let told = sayings::in_region(record, region);
         let rest = told.iter().filter(|(code, _)| !SHOWN.contains(code));

@@ -107,7 +107,7 @@ fn least_sure<'a>(record: &Record, samples: &'a Samples<'_>) -> Option<&'a Estim
     widest.filter(|_| !record.regions.is_empty())
 }
 
-/// The same workload under the same limits, as often as `measure` thinks right.
+/// Measures this workload again under these limits, as often as `measure` thinks right.
 fn measured_longer(header: &Header, estimate: &Estimate) -> Step {
     let rate = estimate.throughput_bytes_per_s;
     let why = format!(

@@ -26,7 +26,7 @@ pub fn validation_text(page: &ValidationPage<'_>, width: usize, color: bool) -> 
     for sentence in sentences(page) {
         text.wrapped("  - ", &sentence, Style::Plain);
     }
-    let doubts = doubts::doubts(page.trial, &Samples::of(page.trial));
+    let doubts = doubts::doubts(page.trial, &Samples::from_record(page.trial));
     if !doubts.is_empty() {
         text.heading("What to doubt");
         for doubt in doubts {

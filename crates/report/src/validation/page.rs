@@ -32,7 +32,7 @@ pub(crate) struct Errors {
 
 impl Check {
     /// Arranges what is known.
-    pub(crate) fn of(page: &ValidationPage<'_>) -> Self {
+    pub(crate) fn from_page(page: &ValidationPage<'_>) -> Self {
         let validation = page.validation;
         let parameters = graphs::over_parameters(validation).into_iter();
         Self {
@@ -64,7 +64,7 @@ impl Check {
 /// Renders the page.
 pub fn validation_html(page: &ValidationPage<'_>) -> String {
     let (record, trial, validation) = (page.record, page.trial, page.validation);
-    let check = Check::of(page);
+    let check = Check::from_page(page);
     let charts: Vec<&Chart> = check.figures().map(|figure| &figure.chart).collect();
     let data = script_json(&charts);
     let page = Page {
@@ -78,7 +78,7 @@ pub fn validation_html(page: &ValidationPage<'_>) -> String {
         storage: facts::storage(&trial.header),
         facts: facts::first_facts(&trial.header),
         record: &validation.record,
-        doubts: doubts::doubts(trial, &Samples::of(trial)),
+        doubts: doubts::doubts(trial, &Samples::from_record(trial)),
         recorded: format!("seed {}, {}", record.header.seed, record.header.start_time),
         tool: format!("{} {}", trial.header.tool.name, trial.header.tool.version),
         start_time: &trial.header.start_time,

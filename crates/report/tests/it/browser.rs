@@ -152,7 +152,7 @@ fn probe(output: &Output) -> serde_json::Value {
 
 fn look(screen: Screen) {
     let Some(browser) = Browser::find() else { return };
-    let page = html(&ReportPage::of(&fixture::full()));
+    let page = html(&ReportPage::from_record(&fixture::full()));
     let quoted = page.replace('&', "&amp;").replace('"', "&quot;");
     let frame = FRAME.replace("WIDTH", &screen.width.to_string()).replace("PAGE", &quoted);
     browser.write("frame.html", &frame);
@@ -200,7 +200,7 @@ fn on_paper(browser: &Browser, page: &str) -> serde_json::Value {
 #[test]
 fn paper_cuts_no_table() {
     let Some(browser) = Browser::find() else { return };
-    let report = html(&ReportPage::of(&fixture::full()));
+    let report = html(&ReportPage::from_record(&fixture::full()));
     let comparison = comparison::with_page(ioscape_report::comparison_html);
     for page in [report, comparison] {
         let probe = on_paper(&browser, &page);
@@ -220,7 +220,7 @@ fn a_run_that_was_stopped_at_once_has_times_along_its_axis() {
         for (point, part) in record.points.iter_mut().zip([0.0, 0.3, 0.7, 1.0]) {
             point.started_s = part * seconds;
         }
-        let probe = on_paper(&browser, &html(&ReportPage::of(&record)));
+        let probe = on_paper(&browser, &html(&ReportPage::from_record(&record)));
         assert!(probe["ticks"].as_array().unwrap().len() >= 3, "{seconds} s: {probe}");
     }
 }
@@ -242,7 +242,7 @@ fn a_page_of_five_hundred_points_takes_hardly_longer_to_open_than_a_usual_one() 
     let mut quickest_ms = [f64::MAX; 2];
     for _ in 0..OPENINGS {
         for (quickest_ms, record) in quickest_ms.iter_mut().zip([fixture::full(), five_hundred()]) {
-            let page = html(&ReportPage::of(&record));
+            let page = html(&ReportPage::from_record(&record));
             browser.write("page.html", &page.replace("</body>", &format!("{TIME}</body>")));
             let probe = probe(&browser.open("page.html", &[]));
             assert_eq!(probe["plots"], probe["drawn"], "all graphs are drawn");

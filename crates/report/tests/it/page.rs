@@ -11,7 +11,7 @@ use crate::fixture;
 fn html(record: &Record) -> String {
     let conclusion = fixture::conclusion();
     let conclusion = record.map.as_ref().map(|_| &conclusion);
-    ioscape_report::html(&ReportPage { conclusion, ..ReportPage::of(record) })
+    ioscape_report::html(&ReportPage { conclusion, ..ReportPage::from_record(record) })
 }
 
 /// A model of a kind: a fixed cost per request and one per byte.
@@ -35,8 +35,8 @@ fn predicted(work: &Workload) -> Prediction {
 
 fn html_with_model(record: &Record) -> String {
     let conclusion = fixture::conclusion();
-    let (conclusion, answers) = (Some(&conclusion), Answers::of(&predicted));
-    let page = ReportPage { conclusion, answers, ..ReportPage::of(record) };
+    let (conclusion, answers) = (Some(&conclusion), Answers::new(&predicted));
+    let page = ReportPage { conclusion, answers, ..ReportPage::from_record(record) };
     ioscape_report::html(&page)
 }
 

@@ -20,7 +20,7 @@ fn page(record: &ioscape_model::Record, model: &[u8], file: &str) -> String {
     let range = |min, max| Range { min, max };
     let measured = Ranges::of_five(range(128 << 20, 1 << 30), range(4096, 1 << 20), range(1, 16));
     let predictor = Some(PagePredictor { model, measured: &measured, record: file });
-    html(&ReportPage { predictor, ..ReportPage::of(record) })
+    html(&ReportPage { predictor, ..ReportPage::from_record(record) })
 }
 
 #[test]
@@ -39,14 +39,14 @@ fn every_parameter_has_a_label_a_slider_and_a_box_that_begins_inside_what_was_me
 
 #[test]
 fn a_page_without_a_model_has_no_predictor() {
-    assert!(!html(&ReportPage::of(&fixture::full())).contains("id=\"predictor\""));
+    assert!(!html(&ReportPage::from_record(&fixture::full())).contains("id=\"predictor\""));
 }
 
 #[test]
 fn five_hundred_samples_leave_the_page_under_a_mebibyte() {
     let record = five_hundred();
     let with = page(&record, &model(500), "r.jsonl").len();
-    let added = with - html(&ReportPage::of(&record)).len();
+    let added = with - html(&ReportPage::from_record(&record)).len();
     assert!(with < 1 << 20, "{with} bytes, {added} of them the predictor");
     assert!(added < 176 << 10, "{added} bytes");
 }

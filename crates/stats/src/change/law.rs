@@ -43,7 +43,7 @@ impl NullLaw {
         bound.min(share_at_or_above(&table.single, t))
     }
 
-    /// The same of the clearest stretch.
+    /// Probability of so large a t by chance for the clearest stretch.
     pub fn stretch_p_value(&mut self, values: usize, t: f64) -> f64 {
         let bound = bonferroni(values, t, (values * values) as f64 / 2.0);
         let table = self.table(values);

@@ -22,7 +22,7 @@ pub(super) struct Timed {
 }
 
 impl Timer {
-    /// The same for a part of the slice.
+    /// A timer for a part of the slice.
     pub(super) fn shortened(self, part: f64) -> Self {
         Self { slice_s: self.slice_s * part, ..self }
     }

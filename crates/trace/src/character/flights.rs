@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flights {
     counts: Vec<u64>,
-    /// The same of those after which one ended before the next was submitted.
+    /// Requests by how many were in flight, for those after which one ended before the next was submitted.
     peaks: Vec<u64>,
     latest: usize,
 }

@@ -31,7 +31,7 @@ pub fn size_table(work: &Workload) -> Vec<SizeShare> {
     let mut table: Vec<SizeShare> = Vec::new();
     // What rounding adds to one slice is taken from the next.
     let mut owed = 0.0;
-    for length in slices(&Law::of(work).lengths().collect::<Vec<_>>()) {
+    for length in slices(&Law::from_workload(work).lengths().collect::<Vec<_>>()) {
         let units = ((length + owed) / align).round().max(1.0);
         owed += length - units * align;
         let size_bytes = units as u64 * work.align;
@@ -56,7 +56,7 @@ struct Law {
 
 impl Law {
     /// With the scale that gives the mean after redrawing and rounding, by bisection.
-    fn of(work: &Workload) -> Self {
+    fn from_workload(work: &Workload) -> Self {
         let mean = work.size_mean as f64;
         let most = (work.share_bytes() / 2) as f64;
         let steps = steps(work.size_dist);
