@@ -3,6 +3,7 @@
 
 mod device;
 mod machine;
+mod network;
 mod place;
 mod unknown;
 
@@ -14,6 +15,7 @@ pub fn judge(facts: &Facts) -> Checkup {
     let mut doubts: Vec<Warning> = facts.warnings.iter().cloned().map(graver).collect();
     doubts.extend(machine::doubts(facts));
     doubts.extend(place::doubts(facts));
+    doubts.extend(network::doubts(facts));
     doubts.extend(device::doubts(facts));
     doubts.sort_by_key(|doubt| std::cmp::Reverse(doubt.severity));
     Checkup { doubts, unknown: unknown::unknown(facts), privileges: privileges(facts) }

@@ -4,7 +4,7 @@
 //! sentence, and where a difference is within its interval the sentence says so.
 
 mod bounds;
-mod caches;
+pub(crate) mod caches;
 pub(crate) mod family;
 mod levels;
 mod policy;
@@ -12,8 +12,8 @@ mod shapes;
 mod sustained;
 
 use ioscape_model::{
-    Border, Curve, Estimate, Finding, FindingCode, FoundBy, Host, Layer, Point, Record, Region,
-    Target,
+    Access, Border, Curve, Estimate, Finding, FindingCode, FoundBy, Host, Layer, Point, Record,
+    Region, Target,
 };
 
 pub use sustained::first_and_sustained;
@@ -36,6 +36,8 @@ pub struct Evidence<'a> {
     pub host: &'a Host,
     /// What was measured.
     pub target: &'a Target,
+    /// The pooled workloads of both layers.
+    pub all_estimates: &'a [Estimate],
 }
 
 /// All that can be said, the landscape first, then region by region.
@@ -45,6 +47,7 @@ pub fn findings(evidence: &Evidence<'_>, revision: u32) -> Vec<Finding> {
     found.extend(levels::levels(evidence));
     found.extend(caches::processor_cache(evidence));
     found.extend(caches::read_cache(evidence));
+    found.extend(caches::server_cache(evidence));
     found.extend(caches::write_cache(evidence));
     found.extend(policy::write_policy(evidence));
     found.extend(bounds::peak_rates(evidence));
@@ -90,6 +93,7 @@ impl<'a> Evidence<'a> {
             regions: &record.regions,
             host: &record.header.host,
             target: &record.header.target,
+            all_estimates: &record.estimates,
         }
     }
 
@@ -100,13 +104,46 @@ impl<'a> Evidence<'a> {
     }
 
     /// The border that reads run into when the page cache is full: of those on the read curve that
-    /// are not the processor's cache the one that was counted, else the one with the largest step.
+    /// are not the processor's cache the one that was counted, else the one with the largest step. Before a
+    /// server the smallest.
     pub(crate) fn read_border(&self) -> Option<&'a Border> {
         let reads = self.borders.iter().filter(|border| border.curve != Curve::Write);
         let counted = |border: &Border| border.found_by == FoundBy::Counters;
-        reads
-            .filter(|border| !self.is_processor_cache(border))
-            .max_by(|a, b| counted(a).cmp(&counted(b)).then(a.step.total_cmp(&b.step)))
+        let mut reads = reads.filter(|border| !self.is_processor_cache(border));
+        if self.target.is_served() {
+            // The server's comes behind it, with a step that may be the larger.
+            return reads.next();
+        }
+        reads.max_by(|a, b| counted(a).cmp(&counted(b)).then(a.step.total_cmp(&b.step)))
+    }
+
+    /// The border that reads run into where the memory of a server is full as well: the largest beyond
+    /// that of this machine's page cache.
+    pub(crate) fn server_border(&self) -> Option<&'a Border> {
+        let ours = self.read_border().filter(|_| self.keeps_pages_here())?;
+        let behind = self
+            .borders
+            .iter()
+            .filter(|border| border.curve != Curve::Write && border.layer == ours.layer)
+            .filter(|border| border.unique_bytes.low > ours.unique_bytes.high);
+        let capacity = |border: &Border| border.unique_bytes.capacity;
+        behind
+            .max_by(|a, b| capacity(a).total_cmp(&capacity(b)))
+            .filter(|_| self.target.is_served())
+    }
+
+    /// Whether pages of the target are kept on this machine. A server's cache is the only one on the way of
+    /// direct requests, and of all requests where the mount caches nothing.
+    pub(crate) fn keeps_pages_here(&self) -> bool {
+        let mut options = self.target.mount_options.split(',');
+        let mode = options.find_map(|option| option.strip_prefix("cache="));
+        let is_off = match self.target.filesystem.as_str() {
+            "9p" => mode.is_none_or(|mode| mode == "none"),
+            _ => mode == Some("none") || mode == Some("never"),
+        };
+        let is_direct = |estimate: &Estimate| estimate.workload.access == Access::Direct;
+        let is_past = !self.estimates.is_empty() && self.estimates.iter().all(is_direct);
+        !self.target.is_served() || !(is_off || is_past)
     }
 
     /// Those that writes run into, smallest first. The paper's plan sees one curve of reads and

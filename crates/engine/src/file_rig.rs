@@ -41,6 +41,7 @@ mod look;
 mod places;
 mod prepare;
 mod reading;
+mod served;
 mod verified;
 mod watch;
 
@@ -58,8 +59,6 @@ const CACHE_OF_LIMIT: f64 = 0.97;
 /// kernel has just brought in for it.
 const AHEAD_SKIP_READ_AHEADS: u64 = 2;
 const AHEAD_SKIP_MIN_BYTES: u64 = MIB;
-/// So many requests that failed in a window, and none that was done: the target is gone.
-const FAILING_MIN: u64 = 10;
 
 /// A directory or block device to run workloads on.
 pub struct FileRig {
@@ -89,6 +88,8 @@ pub struct FileRig {
     swapped: Option<Swapped>,
     /// Of every file, the share that the cache was filled with and has kept; 0 where unknown.
     filled_bytes: Vec<u64>,
+    /// Shares of files that a server read in last, for the latest visit that reached it.
+    served: Vec<(usize, u64)>,
     /// How fast files are laid out, and read in, where that was seen.
     laid_out_bytes_per_s: Option<f64>,
     read_in_bytes_per_s: Option<f64>,
@@ -112,6 +113,8 @@ struct Running {
     before: Reading,
     /// As it was when the workers began.
     at_start: Reading,
+    /// As it was when a request had last succeeded.
+    succeeded: Reading,
     /// Resident then, where that tells whether access is direct.
     resident_at_start_bytes: Option<u64>,
     warnings: Vec<Warning>,
@@ -185,6 +188,7 @@ impl FileRig {
             ahead_skip_bytes,
             swapped: None,
             filled_bytes: Vec::new(),
+            served: Vec::new(),
             laid_out_bytes_per_s: None,
             read_in_bytes_per_s: None,
             workload_written_bytes: 0,
@@ -307,18 +311,6 @@ impl FileRig {
         self.ceiling.unsynced_bytes += dirtied_bytes(&running.work, now.written_bytes());
         failed.map_or(Ok(Some((running, times))), Err)
     }
-
-    /// Ends a visit in which nothing succeeds any more.
-    fn give_up(&mut self, count: u64) -> Result<()> {
-        let Some((_, times)) = self.stop()? else { return Ok(()) };
-        let first = times.failures.first();
-        Err(Error::Failing {
-            path: self.ground.path().to_owned(),
-            count,
-            offset: first.map_or(0, |first| first.first_offset),
-            text: first.map_or_else(String::new, |first| first.text.clone()),
-        })
-    }
 }
 
 impl Running {
@@ -386,6 +378,7 @@ impl Rig for FileRig {
         spent_s.quiesce = lap(&self.clock);
         self.check()?;
         self.clear_others(&shares)?;
+        self.read_at_server(work, &shares)?;
         self.bring_into_state(work, &shares)?;
         spent_s.warm_up = lap(&self.clock);
         self.check()?;
@@ -442,6 +435,7 @@ impl Rig for FileRig {
             _held: held,
             before: at_start,
             at_start,
+            succeeded: at_start,
             resident_at_start_bytes,
             warnings,
             watch: watched,
@@ -477,6 +471,10 @@ impl Rig for FileRig {
         let looked = running.looked;
         let dropping_s = running.cold.as_mut().map_or(0.0, Cold::cpu_s);
         self.account(&before, &now);
+        if now.ops() != before.ops() {
+            running.succeeded = now;
+        }
+        let gone = now.is_gone_since(&running.succeeded);
         let failed = running.shared.has_failed();
         self.running = Some(running);
         if self.check().is_err() {
@@ -486,9 +484,8 @@ impl Rig for FileRig {
         if failed {
             self.stop()?; // brings the worker's error out
         }
-        let failed_ops = now.failed_ops.saturating_sub(before.failed_ops);
-        if failed_ops >= FAILING_MIN && now.ops() == before.ops() {
-            self.give_up(failed_ops)?;
+        if let Some(count) = gone {
+            self.give_up(count)?;
         }
         let dirty = self.counters.dirty();
         let io = before.io.zip(now.io).filter(|_| self.hints.counters);
@@ -532,6 +529,9 @@ impl Rig for FileRig {
         };
         let mut warnings = std::mem::take(&mut running.warnings);
         if let Some(now) = now {
+            if let Some(count) = now.failed_since(&running.at_start) {
+                return Err(self.failing(&times, count));
+            }
             if running.work.access == Access::Direct && self.engine != EngineKind::Null {
                 warnings.extend(self.seen(&running, &now).doubt());
             }

@@ -511,3 +511,64 @@ fn on_fuse_a_visit_finds_its_data_cached_after_others_have_written() {
         assert!(served < DATA_BYTES / 10, "{served} bytes came from the server");
     }
 }
+
+#[test]
+fn behind_a_network_a_visit_finds_its_data_in_the_memory_of_the_server() {
+    const DATA_BYTES: u64 = 32 * MIB;
+    let place = tempfile::tempdir().unwrap();
+    let (source, point) = (place.path().join("served"), place.path().join("mounted"));
+    fs::create_dir(&source).unwrap();
+    let programs = ["/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server"];
+    let Some(program) = programs.iter().find(|program| Path::new(program).exists()) else {
+        return skipped(format_args!("no sftp-server here"));
+    };
+    // In place of ssh: the server by itself, which takes no argument of ssh's.
+    let command = place.path().join("connect");
+    fs::write(&command, format!("#!/bin/sh\nexec {program}\n")).unwrap();
+    run("chmod", &["755", &command.to_string_lossy()]).unwrap();
+    let server = format!("sshfs#server:{}", source.display());
+    let options = format!("ssh_command={}", command.display());
+    let _mount = match Mount::make(&point, &["-t", "fuse", "-o", &options, &server]) {
+        Ok(mount) => mount,
+        Err(why) => return skipped(format_args!("no sshfs here: {why}")),
+    };
+    let clock = Clock::start();
+    let quiet = Arc::new(AtomicBool::new(false));
+    let directory = open_directory(&point).unwrap();
+    let host = host::describe(&clock);
+    let mut rig = FileRig::new(directory, RunId::random().unwrap(), &host, clock, quiet).unwrap();
+    let served = |source: &Path| {
+        let files = fs::read_dir(source).unwrap().flatten().map(|entry| entry.path());
+        let all = files.flat_map(|path| {
+            if path.is_dir() {
+                fs::read_dir(path).unwrap().flatten().map(|entry| entry.path()).collect()
+            } else {
+                vec![path]
+            }
+        });
+        all.map(|path| File::open(path).unwrap())
+            .max_by_key(|file| file.metadata().unwrap().len())
+            .unwrap()
+    };
+    let work = |bytes: u64| {
+        Workload::parse(&format!("unique_bytes={bytes},read_frac=1,access=direct")).unwrap()
+    };
+    rig.prepare(&work(DATA_BYTES)).unwrap();
+    rig.prepare(&work(DATA_BYTES / 4)).unwrap();
+    let file = served(&source);
+    file.sync_all().unwrap();
+    drop_cache(&file, 0..DATA_BYTES).unwrap();
+    let held_bytes = || resident(&file, 0..DATA_BYTES).map(|held| held.resident_bytes);
+    let dropped = held_bytes().is_some_and(|held| held < DATA_BYTES / 4);
+    if !dropped {
+        return skipped(format_args!("pages of the server's file cannot be dropped here"));
+    }
+    rig.prepare(&work(DATA_BYTES)).unwrap();
+    assert!(held_bytes() > Some(DATA_BYTES / 10 * 9), "{:?} in memory", held_bytes());
+    drop_cache(&file, 0..DATA_BYTES).unwrap();
+    rig.prepare(&work(DATA_BYTES)).unwrap();
+    assert!(
+        held_bytes().is_none_or(|held| held < DATA_BYTES / 4),
+        "the visit before left it there"
+    );
+}

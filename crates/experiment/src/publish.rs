@@ -109,6 +109,7 @@ impl Drawn {
             regions: &part.regions,
             host: &header.host,
             target: &header.target,
+            all_estimates: measured.1,
         };
         if header.is_quick {
             return Self { findings: Vec::new(), predictor: None, layer };

@@ -153,6 +153,28 @@ const NETWORK: [&str; 15] = [
     "virtiofs",
 ];
 
+/// Filesystems of FUSE whose files are elsewhere.
+const SERVED_BY_FUSE: [&str; 11] = [
+    "fuse.blobfuse2",
+    "fuse.ceph",
+    "fuse.ceph-fuse",
+    "fuse.curlftpfs",
+    "fuse.gcsfuse",
+    "fuse.glusterfs",
+    "fuse.juicefs",
+    "fuse.mountpoint-s3",
+    "fuse.rclone",
+    "fuse.s3fs",
+    "fuse.sshfs",
+];
+
+/// Says that a server, or the host of a virtual machine, answers what this machine's page cache does not,
+/// and has a cache of its own. On a disk that several machines share nobody else answers.
+pub fn is_served(filesystem: &str) -> bool {
+    let is_shared_disk = matches!(filesystem, "ocfs2" | "gpfs");
+    (NETWORK.contains(&filesystem) && !is_shared_disk) || SERVED_BY_FUSE.contains(&filesystem)
+}
+
 /// Whether the files of a filesystem are behind a network, or on the host of a virtual machine.
 pub fn is_network(filesystem: &str) -> bool {
     NETWORK.contains(&filesystem) || filesystem.starts_with("fuse.")
@@ -168,6 +190,11 @@ impl Target {
     /// Whether its files live in memory.
     pub fn is_in_memory(&self) -> bool {
         is_in_memory(&self.filesystem)
+    }
+
+    /// See [`is_served`].
+    pub fn is_served(&self) -> bool {
+        is_served(&self.filesystem)
     }
 
     /// The mount option by which the filesystem compresses.

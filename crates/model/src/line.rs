@@ -432,6 +432,8 @@ pub enum FindingCode {
     ProcessorCache,
     /// The cache that reads are served from.
     ReadCache,
+    /// The cache of the server behind a network filesystem.
+    ServerCache,
     /// The cache that absorbs writes.
     WriteCache,
     /// Write-back or write-through.

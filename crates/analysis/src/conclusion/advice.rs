@@ -81,8 +81,9 @@ fn more_memory(seen: &Seen<'_>) -> Option<Advice> {
         }
         (None, _) => String::new(),
     };
+    let from = if seen.is_served() { "server" } else { "device" };
     let text = format!(
-        "a 4 KiB read takes {} from memory, {} from the device (× {}){until}",
+        "a 4 KiB read takes {} from memory, {} from the {from} (× {}){until}",
         show_seconds(cached.response_time_s.mean.value),
         show_seconds(device.response_time_s.mean.value),
         three_digits(gain)
@@ -98,7 +99,8 @@ fn more_memory(seen: &Seen<'_>) -> Option<Advice> {
 /// What a faster device would have to beat. How much it brings depends on the device that is bought,
 /// so that this stands behind what is known.
 fn faster_device(seen: &Seen<'_>) -> Option<Advice> {
-    if seen.is_in_memory() {
+    // How much of what a server answers comes from its disk is not known.
+    if seen.is_in_memory() || seen.is_served() {
         return None;
     }
     let (one, queue) = (seen.line("read_4k_1")?, seen.line("read_4k_32")?);

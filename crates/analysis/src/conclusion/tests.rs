@@ -151,6 +151,36 @@ fn the_answer_holds_the_figures_that_were_measured() {
 }
 
 #[test]
+fn behind_a_network_the_memory_of_the_server_is_a_level_of_its_own() {
+    let mut record = record(300e-6, 16.0);
+    record.header.target.filesystem = "nfs4".into();
+    let mib = MIB as f64;
+    let at = BorderUniqueBytes {
+        onset: 700.0 * mib,
+        capacity: 700.0 * mib,
+        low: 650.0 * mib,
+        high: 750.0 * mib,
+    };
+    record.borders.push(Border { unique_bytes: at, step: 7.0, ..border() });
+    let said = conclude(&record).unwrap();
+    let files = "Files of another machine (nfs4): a random 4 KiB read takes 300 µs on average";
+    assert!(said.storage.starts_with(files), "{}", said.storage);
+    assert!(!kinds(&said).contains(&AdviceKind::FasterDevice));
+    assert!(
+        said.reads.contains(
+            "). Data set up to 700 MiB (±7.1 %): the rest from the server's memory, 1.00 GB/s, 61.0k IOPS, p99 49.2 µs. \
+             Data set of 1 GiB: 100 MB/s"
+        ),
+        "{}",
+        said.reads
+    );
+    assert!(!said.writes.contains("server"), "{}", said.writes);
+    assert!(said.limit.starts_with("The server's disk: at 1 GiB"), "{}", said.limit);
+    record.borders.pop();
+    assert!(conclude(&record).unwrap().limit.starts_with("The server: at 1 GiB"));
+}
+
+#[test]
 fn where_all_reads_hit_memory_is_the_limit() {
     let mut record = record(100e-6, 16.0);
     record.borders.clear();

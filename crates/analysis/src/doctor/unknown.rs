@@ -3,10 +3,6 @@
 use ioscape_model::TargetKind;
 use ioscape_model::checkup::{Facts, Unknown};
 
-/// Names that a network filesystem goes by.
-const NETWORK: &[&str] =
-    &["nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "lustre", "beegfs", "afs", "9p", "gpfs"];
-
 pub(super) fn unknown(facts: &Facts) -> Vec<Unknown> {
     let mut all = storage(facts);
     all.extend(host(facts));
@@ -21,7 +17,7 @@ fn item(text: impl Into<String>, remedy: &str) -> Unknown {
 /// The storage itself.
 fn storage(facts: &Facts) -> Vec<Unknown> {
     let target = &facts.target;
-    if NETWORK.contains(&target.filesystem.as_str()) || target.filesystem.starts_with("fuse") {
+    if target.is_served() || target.filesystem.starts_with("fuse") {
         return vec![item(
             "how large the caches on the other side are, and who else uses them",
             "ask the server; data several times its memory outgrow its cache",

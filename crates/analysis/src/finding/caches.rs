@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use ioscape_model::units::show_percent;
+use ioscape_model::units::{show_percent, show_rate};
 use ioscape_model::{Border, Finding, FindingCode, FoundBy};
 
-use super::family::{Slowdown, border_curves, size, write_curve};
+use super::family::{Slowdown, Spot, border_curves, size, write_curve};
 use super::policy::{Policy, policy};
 use super::{Evidence, NEAR_LIMIT, finding};
 
@@ -47,14 +47,71 @@ pub(super) fn read_cache(evidence: &Evidence<'_>) -> Option<Finding> {
     let (share, mut figures) = memory_share(evidence, border.unique_bytes.capacity);
     let curve = border_curves(evidence.estimates, border.curve).into_iter().next();
     let slowdown = curve.and_then(|curve| Slowdown::across(border, &curve));
+    let whose = match (evidence.target.is_served(), evidence.keeps_pages_here()) {
+        (false, _) => "a ",
+        (true, true) => "this machine's ",
+        (true, false) => "the server's ",
+    };
     let text = format!(
-        "Reads are served from a cache of {}{share}. Requests slow down from {} on{}.",
+        "Reads are served from {whose}cache of {}{share}. Requests slow down from {} on{}.",
         capacity(border),
         size(border.unique_bytes.onset),
         measured(slowdown.as_ref(), &mut figures),
     );
     figures.extend(border_figures(border));
     Some(finding(FindingCode::ReadCache, text, &figures))
+}
+
+/// The cache of the server, behind this machine's. Where none ends, how far that was looked for.
+pub(super) fn server_cache(evidence: &Evidence<'_>) -> Option<Finding> {
+    /// Data so many times this machine's cache have to be served from elsewhere.
+    const FAR_BEYOND: f64 = 2.0;
+    let is_behind = evidence.target.is_served() && evidence.keeps_pages_here();
+    let ours = evidence.read_border().filter(|_| is_behind)?;
+    let curve = border_curves(evidence.estimates, ours.curve).into_iter().next()?;
+    let last = *curve.last()?;
+    let ours_bytes = ours.unique_bytes.capacity;
+    let Some(border) = evidence.server_border() else {
+        let text = format!(
+            "Reads that miss this machine's memory are served alike up to {} of data, the most that was \
+             tried: the server's cache is larger, or no larger than this machine's, which hides it, or its \
+             storage is as fast as the network.",
+            size(last.value)
+        );
+        let figures = [("tried_bytes", last.value), ("client_capacity_bytes", ours_bytes)];
+        return (last.value >= FAR_BEYOND * ours_bytes)
+            .then(|| finding(FindingCode::ServerCache, text, &figures));
+    };
+    let at = border.unique_bytes;
+    let text = match server_spot(&curve, ours, border).filter(|_| last.value > at.high) {
+        Some(before) => format!(
+            "Reads that miss this machine's memory are served from the server's, up to {} of data: {} over {}, \
+             of which this machine holds {}; beyond it from the server's storage: {} over {}.",
+            capacity(border),
+            show_rate(before.throughput().mean),
+            size(before.value),
+            size(ours_bytes),
+            show_rate(last.throughput().mean),
+            size(last.value),
+        ),
+        None => format!(
+            "Reads that miss this machine's memory are served from the server's, up to {} of data.",
+            capacity(border)
+        ),
+    };
+    let mut figures = border_figures(border).to_vec();
+    figures.push(("client_capacity_bytes", ours_bytes));
+    Some(finding(FindingCode::ServerCache, text, &figures))
+}
+
+/// The largest data on a curve that outgrow this machine's memory and surely fit the server's.
+pub(crate) fn server_spot<'a>(
+    curve: &[Spot<'a>],
+    ours: &Border,
+    server: &Border,
+) -> Option<Spot<'a>> {
+    let (from, at) = (ours.unique_bytes.high, server.unique_bytes);
+    curve.iter().rfind(|spot| spot.value > from && spot.value <= at.onset.min(at.low)).copied()
 }
 
 /// How much written data is absorbed before writers wait for the storage, and further steps.

@@ -47,6 +47,10 @@ pub(super) fn levels(evidence: &Evidence<'_>) -> Option<Finding> {
 /// border because fewer and fewer requests hit; what is left after taking the hits out is a
 /// property of the storage.
 pub(super) fn declining_tail(evidence: &Evidence<'_>) -> Option<Finding> {
+    // Behind a server's memory its storage answers: that is told, and reason enough.
+    if evidence.target.is_served() {
+        return None;
+    }
     let at = evidence.read_border()?.unique_bytes;
     let tail = longest_read_tail(evidence, at.capacity)?;
     // Were the cache as large or as small as its interval allows, it would still have to show.

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use ioscape_model::units::show_rate;
-use ioscape_model::{Estimate, Finding, FindingCode, Interval, Workload};
+use ioscape_model::units::{show_rate, show_seconds};
+use ioscape_model::{Access, Estimate, Finding, FindingCode, Interval, Workload};
 
 use super::family::{Axis, graph, size};
 use super::{Evidence, finding};
@@ -13,6 +13,8 @@ use super::{Evidence, finding};
 const SAME_SPEED_MAX: f64 = 1.5;
 /// Writes are absorbed: faster than beyond the cache by this factor, surely.
 const ABSORBED_MIN: f64 = 1.5;
+/// A write past this machine's cache takes this many times as long as one into it.
+const DIRECT_SLOWER_MIN: f64 = 3.0;
 /// Reads of the same cached data are this much faster than writes that go through …
 const READS_FASTER_MIN: f64 = 3.0;
 /// … and surely this much.
@@ -45,6 +47,8 @@ struct Clues<'a> {
     large_writes: Option<&'a Estimate>,
     /// Reads of what the small writes write.
     small_reads: Option<&'a Estimate>,
+    /// Writes that go past this machine's cache, to a server.
+    direct_writes: Option<&'a Estimate>,
     /// Share of the pages written by the small writes that were dirty already.
     redirtied_fraction: Option<f64>,
 }
@@ -75,8 +79,28 @@ pub(super) fn write_policy(evidence: &Evidence<'_>) -> Option<Finding> {
         let _ = write!(seen, "; {:.0} % of the pages written were still dirty", fraction * 100.0);
         figures.push(("write_absorbed_fraction", fraction));
     }
+    if let Some((direct, times)) = clues
+        .direct_writes
+        .and_then(|direct| Some((direct, times_as_long(clues.small_writes, direct)?)))
+    {
+        let of_size = |estimate: &Estimate| size(estimate.workload.size_mean as f64);
+        let median = |estimate: &Estimate| show_seconds(estimate.response_time_s.p50);
+        let _ = write!(
+            seen,
+            "; half of them take less than {} for {}, half of those past the cache less than {} for {}",
+            median(clues.small_writes),
+            of_size(clues.small_writes),
+            median(direct),
+            of_size(direct)
+        );
+        figures.push(("direct_over_small_write_time_ratio", times));
+    }
     let conclusion = match verdict.policy {
         Policy::WriteBack => "The cache is write-back: it absorbs writes",
+        Policy::WriteThrough if evidence.target.is_served() => {
+            "This machine's cache is write-through: each write is handed on before it returns, whether its \
+             data fit the cache or not"
+        }
         Policy::WriteThrough => {
             "The cache is write-through: each write waits for the storage, whether its data fit \
              the cache or not"
@@ -136,7 +160,34 @@ fn clues<'a>(evidence: &Evidence<'a>, small_writes: &'a Estimate) -> Clues<'a> {
         .collect();
     let redirtied_fraction =
         (!fractions.is_empty()).then(|| fractions.iter().sum::<f64>() / fractions.len() as f64);
-    Clues { small_writes, large_writes, small_reads, redirtied_fraction }
+    let direct_writes = direct_writes(evidence, work);
+    Clues { small_writes, large_writes, small_reads, direct_writes, redirtied_fraction }
+}
+
+/// Before a server: direct writes, one at a time, of this size or a little smaller. How they are ordered and
+/// over how much data matters little where each is sent. SMB asks the server to pass its own cache by, too.
+fn direct_writes<'a>(evidence: &Evidence<'a>, work: &Workload) -> Option<&'a Estimate> {
+    const TIMES_SMALLER_MAX: u64 = 4;
+    let is_smb = matches!(evidence.target.filesystem.as_str(), "cifs" | "smb3" | "smbfs");
+    if !evidence.target.is_served() || is_smb {
+        return None;
+    }
+    let sizes = work.size_mean / TIMES_SMALLER_MAX..=work.size_mean;
+    let is_alike = |estimate: &&Estimate| {
+        let other = &estimate.workload;
+        let is_single = !other.has_extras() && other.process_num == work.process_num;
+        let is_write = other.access == Access::Direct && other.read_frac <= 0.0;
+        is_write && is_single && sizes.contains(&other.size_mean)
+    };
+    let alike = evidence.all_estimates.iter().filter(is_alike);
+    alike.max_by_key(|estimate| estimate.workload.size_mean)
+}
+
+/// Median time of a direct write over that of a buffered one: a few writes that wait for the server's disk
+/// would decide the mean.
+fn times_as_long(small: &Estimate, direct: &Estimate) -> Option<f64> {
+    let times = direct.response_time_s.p50 / small.response_time_s.p50;
+    Some(times).filter(|times| times.is_finite() && *times > 0.0)
 }
 
 /// Speed alone must speak clearly; counters may confirm it or stand against it. Without writes
@@ -153,6 +204,19 @@ fn judge(clues: &Clues<'_>) -> Option<Policy> {
     }
     let same_speed = |ratio: &Interval| ratio.mean <= SAME_SPEED_MAX;
     let absorbed = |ratio: &Interval| ratio.low >= ABSORBED_MIN;
+    // A server is asked by both, or by direct writes alone.
+    let direct = clues.direct_writes.and_then(|direct| times_as_long(clues.small_writes, direct));
+    match direct {
+        Some(times) if times <= SAME_SPEED_MAX && reads_far_faster => {
+            return Some(Policy::WriteThrough);
+        }
+        Some(times)
+            if times >= DIRECT_SLOWER_MIN && !over_large.is_some_and(|it| same_speed(&it)) =>
+        {
+            return Some(Policy::WriteBack);
+        }
+        _ => (),
+    }
     let always_clean = redirtied.is_some_and(|fraction| fraction <= REDIRTIED_LOW);
     match over_large {
         Some(ratio) if same_speed(&ratio) && reads_far_faster => Some(Policy::WriteThrough),

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use ioscape_model::units::{GIB, KIB, MIB};
 use ioscape_model::{
-    Border, BorderUniqueBytes, Curve, Estimate, Finding, FoundBy, Host, Interval, Layer, Point,
-    Region, RegionUniqueBytes, ResponseTime, Role, Target, Workload, word,
+    Access, Border, BorderUniqueBytes, Curve, Estimate, Finding, FoundBy, Host, Interval, Layer,
+    Point, Region, RegionUniqueBytes, ResponseTime, Role, Target, Workload, word,
 };
 
 use super::family::{Effect, size};
@@ -15,8 +15,10 @@ use super::{Evidence, findings};
 use crate::visit::visit;
 
 /// Everything a finding can look at, owned.
+#[derive(Clone)]
 struct World {
     estimates: Vec<Estimate>,
+    all_estimates: Vec<Estimate>,
     points: Vec<Point>,
     borders: Vec<Border>,
     regions: Vec<Region>,
@@ -44,6 +46,7 @@ impl World {
         works.dedup();
         Self {
             estimates: works.iter().map(|work| estimate(work, law(work))).collect(),
+            all_estimates: vec![],
             points: vec![],
             borders: vec![border(Curve::Read, CACHE_BYTES as f64, 40.0)],
             regions,
@@ -66,6 +69,7 @@ impl World {
             regions: &self.regions,
             host: &self.host,
             target: &self.target,
+            all_estimates: &self.all_estimates,
         };
         findings(&evidence, 7)
     }
@@ -146,7 +150,7 @@ fn estimate(work: &Workload, bytes_per_s: f64) -> Estimate {
         throughput_bytes_per_s: known,
         durable_bytes_per_s: None,
         ops_per_s: ops,
-        response_time_s: ResponseTime { mean, ..ResponseTime::default() },
+        response_time_s: ResponseTime { mean, p50: mean, ..ResponseTime::default() },
         latency_s: None,
         hit_fraction: None,
         steady: true,
@@ -168,7 +172,7 @@ fn write_back(work: &Workload) -> f64 {
     if work.unique_bytes > CACHE_BYTES { 200e6 } else { 4e9 + 4e9 * work.read_frac }
 }
 
-/// Every write waits for the storage, and large data are slow either way, bytes per second.
+/// Bytes per second where every write waits for the storage, and large data are slow either way.
 fn write_through(work: &Workload) -> f64 {
     if work.unique_bytes > CACHE_BYTES || work.read_frac < 1.0 { 200e6 } else { 8e9 }
 }
@@ -227,6 +231,75 @@ fn the_border_that_was_counted_is_the_file_caches_and_slopes_have_no_confidence(
     world.borders[0].found_by = FoundBy::Slope;
     let text = world.only("read_cache").text;
     assert!(text.contains("(between 233 MiB and 247 MiB)") && !text.contains("(95 %: "), "{text}");
+}
+
+/// Reads from this machine's memory, from the server's and from its disk; writes always alike.
+fn served(work: &Workload) -> f64 {
+    match work.unique_bytes {
+        _ if work.read_frac < 1.0 => 150e6,
+        ..=CACHE_BYTES => 5e9,
+        ..=SERVER_BYTES => 60e6,
+        _ => 9e6,
+    }
+}
+
+const SERVER_BYTES: u64 = 800 * MIB;
+
+#[test]
+fn before_a_server_both_caches_are_named_whichever_step_is_larger() {
+    for step in [7.0, 70.0] {
+        let mut world = World::with_law(served);
+        world.borders.push(border(Curve::Read, SERVER_BYTES as f64, step));
+        assert!(world.about("server_cache").is_empty(), "this machine's own disk has no server");
+        world.target.filesystem = "fuse.sshfs".into();
+        let ours = world.only("read_cache");
+        assert!(ours.text.starts_with("Reads are served from this machine's"), "{}", ours.text);
+        assert_eq!(ours.figures["capacity_bytes"], CACHE_BYTES as f64);
+        let found = world.only("server_cache");
+        let said = "from the server's, up to about 800 MiB (95 %: 776 MiB to 824 MiB) of data: 60.0 MB/s over \
+                    600 MiB, of which this machine holds 240 MiB; beyond it from the server's storage: \
+                    9.00 MB/s over 1.88 GiB";
+        assert!(found.text.contains(said), "{}", found.text);
+        assert_eq!(found.figures["client_capacity_bytes"], CACHE_BYTES as f64);
+        world.borders.pop();
+        assert!(world.only("server_cache").text.contains("served alike up to 1.88 GiB"));
+    }
+}
+
+#[test]
+fn where_this_machine_keeps_no_pages_the_cache_is_the_servers() {
+    let mut world = World::with_law(served);
+    world.target = Target { filesystem: "9p".into(), ..Target::default() };
+    assert!(world.only("read_cache").text.starts_with("Reads are served from the server's cache"));
+    assert!(world.about("server_cache").is_empty());
+    world.target.mount_options = "rw,cache=mmap".into();
+    assert!(world.only("read_cache").text.starts_with("Reads are served from this machine's"));
+}
+
+#[test]
+fn direct_writes_tell_whether_the_cache_before_a_server_absorbs_writes() {
+    let mut world = World::with_law(served);
+    world.target.filesystem = "fuse.sshfs".into();
+    let fits = |one: &Estimate| one.workload.unique_bytes < CACHE_BYTES;
+    world.estimates.retain(|one| one.workload.read_frac >= 1.0 || fits(one));
+    assert!(world.about("write_policy").is_empty());
+    for (rate, size_mean, policy) in [
+        (140e6, 16 * KIB, "write-through"),
+        (20e6, 16 * KIB, "write-back"),
+        (5e6, 4 * KIB, "write-back"),
+        (1e3, 64 * KIB, ""),
+        (1e9, KIB, ""),
+    ] {
+        let read_frac = 0.0;
+        let direct =
+            Workload { access: Access::Direct, read_frac, size_mean, ..Workload::default() };
+        let mut world = World { all_estimates: vec![estimate(&direct, rate)], ..world.clone() };
+        let text = world.about("write_policy").pop().map_or_else(String::new, |one| one.text);
+        let is_told = text.contains(policy) && text.contains("past the cache");
+        assert!(if policy.is_empty() { text.is_empty() } else { is_told }, "{text}");
+        world.target.filesystem = "ext4".into();
+        assert!(world.about("write_policy").is_empty());
+    }
 }
 
 #[test]

@@ -2,8 +2,15 @@
 
 use super::FileRig;
 use crate::counters::{ProcessIo, ProcessorTicks};
+use crate::error::{Error, Result};
 use crate::rig::ClassCount;
+use crate::tally::Together;
 use crate::worker::Worker;
+
+/// So many requests that failed, and none that was done: the target may be gone …
+const FAILING_MIN: u64 = 10;
+/// … and is where that lasts so long, nanoseconds. A path that is switched over takes a second or two.
+const GONE_AFTER_NS: u64 = 3_000_000_000;
 
 /// Everything that is read at the end of a window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,6 +36,18 @@ impl Reading {
         self.classes.iter().map(|class| class.ops).sum()
     }
 
+    /// Requests that failed since another reading, where they are many and none succeeded.
+    pub(super) fn failed_since(&self, before: &Self) -> Option<u64> {
+        let count = self.failed_ops.saturating_sub(before.failed_ops);
+        (count >= FAILING_MIN && self.ops() == before.ops()).then_some(count)
+    }
+
+    /// Those, where it has been so for as long as no fault that passes lasts.
+    pub(super) fn is_gone_since(&self, succeeded: &Self) -> Option<u64> {
+        let for_ns = self.at_ns.saturating_sub(succeeded.at_ns);
+        self.failed_since(succeeded).filter(|_| for_ns >= GONE_AFTER_NS)
+    }
+
     /// Mean response time since the workers began, seconds; nothing done is as long as it gets.
     pub(super) fn mean_s(&self) -> f64 {
         let ops = self.ops();
@@ -38,6 +57,22 @@ impl Reading {
 }
 
 impl FileRig {
+    /// Ends a visit in which nothing succeeds any more.
+    pub(super) fn give_up(&mut self, count: u64) -> Result<()> {
+        let Some((_, times)) = self.stop()? else { return Ok(()) };
+        Err(self.failing(&times, count))
+    }
+
+    pub(super) fn failing(&self, times: &Together, count: u64) -> Error {
+        let first = times.failures.first();
+        Error::Failing {
+            path: self.ground.path().to_owned(),
+            count,
+            offset: first.map_or(0, |first| first.first_offset),
+            text: first.map_or_else(String::new, |first| first.text.clone()),
+        }
+    }
+
     pub(super) fn reading(&self, workers: &[Worker]) -> Reading {
         let mut classes = [ClassCount::default(); 4];
         let failed_ops = workers.iter().map(|worker| worker.published.failed_ops()).sum();

@@ -152,12 +152,12 @@ impl BlendPlan {
         plan
     }
 
-    /// The first of the workloads asked for that was not visited.
-    pub fn next_asked(&self, seen: &Seen<'_>) -> Option<Visit> {
+    /// Visits to the workloads asked for that were not made yet.
+    pub fn asked(&self, seen: &Seen<'_>) -> Vec<Visit> {
         let visit = |workload| Visit { workload, role: Role::Named, round: 0 };
-        let may_be = |visit: &Visit| seen.may_visit(&visit.workload);
-        let mut visits = self.settings.asked.iter().cloned().map(visit).filter(may_be);
-        visits.find(|visit| !visit.is_made(seen.points))
+        let is_left =
+            |visit: &Visit| seen.may_visit(&visit.workload) && !visit.is_made(seen.points);
+        self.settings.asked.iter().cloned().map(visit).filter(is_left).collect()
     }
 
     /// Sets how many points a round spends where the model is least sure.

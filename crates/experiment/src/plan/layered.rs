@@ -23,8 +23,10 @@ const DEVICE_SHARE: f64 = 0.25;
 const DEVICE_BEGINS: f64 = 0.82;
 /// … unless the budget is shorter than this, seconds: the data sheet is what it knows of the device then.
 const DEVICE_BEGINS_BUDGET_S: f64 = SHORT_BUDGET_S;
-/// From this part of the budget on, workloads that were asked for go before everything else.
+/// From this part of the budget on, workloads that were asked for go before everything else …
 const ASKED_BEGIN: f64 = 0.9;
+/// … and earlier where they need more time, but not before this part.
+const ASKED_BEGIN_MIN: f64 = 0.5;
 /// Blocks of visits to the device layer last at least so long, seconds.
 const BLOCK_S: f64 = 8.0;
 /// The data sheet is visited again after so many seconds of the run.
@@ -87,6 +89,18 @@ impl LayeredPlan {
         let may_be = |visit: &Visit| seen.may_visit(&visit.workload);
         let mut visits = self.sheet.iter().map(visit).filter(may_be);
         visits.find(|visit| !visit.is_made(seen.points))
+    }
+
+    /// The next workload that was asked for, once their time has come: there is to be some for each of them
+    /// and for the visit that is under way before.
+    fn asked(&self, seen: &Seen<'_>) -> Option<Visit> {
+        let plans = [Some(&self.main), self.device.as_ref()].into_iter().flatten();
+        let left: Vec<Visit> = plans.flat_map(|plan| plan.asked(seen)).collect();
+        let visit_s = seen.elapsed_s / (seen.points.len().max(1) as f64);
+        let needed_s = visit_s * (left.len() + 1) as f64;
+        let begins_s = f64::min(ASKED_BEGIN * seen.budget_s, seen.budget_s - needed_s);
+        let is_time = seen.elapsed_s > begins_s.max(ASKED_BEGIN_MIN * seen.budget_s);
+        left.into_iter().next().filter(|_| is_time)
     }
 
     /// The next visit of the graphs of hosts.
@@ -173,11 +187,8 @@ impl Plan for LayeredPlan {
             let most = seen.points.len() as u32 + 1;
             return (1..=most).find_map(|round| self.line(round, seen));
         }
-        if seen.elapsed_s > ASKED_BEGIN * seen.budget_s {
-            let plans = [Some(&self.main), self.device.as_ref()].into_iter().flatten();
-            if let Some(visit) = plans.into_iter().find_map(|plan| plan.next_asked(seen)) {
-                return Some(visit);
-            }
+        if let Some(visit) = self.asked(seen) {
+            return Some(visit);
         }
         let parted = self.parted(seen.points);
         let main = Seen { points: &parted.main, elapsed_s: parted.main_s, ..*seen };

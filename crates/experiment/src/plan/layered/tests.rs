@@ -137,3 +137,19 @@ fn over_ranks_the_data_sheet_is_also_measured_from_more_hosts() {
         assert!(!rest.is_empty(), "the rest of the plan follows");
     }
 }
+
+#[test]
+fn what_was_asked_for_is_visited_in_a_minute_too() {
+    let asked: Vec<Workload> = ["oltp", "scan", "log-append"]
+        .map(|name| ioscape_model::named::named(name).expect("it has a name"))
+        .to_vec();
+    for budget_s in [30.0, 45.0, 60.0, 61.0, 62.0] {
+        let header =
+            Header { asked: asked.clone(), datasheet: vec![], device: None, ..layered(budget_s) };
+        let points = course(&header);
+        let is_there = |work: &Workload| points.iter().any(|point| point.workload == *work);
+        assert!(asked.iter().all(is_there), "{budget_s} s");
+        let first = points.iter().position(|point| asked.contains(&point.workload)).unwrap_or(0);
+        assert!(first >= points.len() / 2 - 1, "{budget_s} s: from {first} of {} on", points.len());
+    }
+}

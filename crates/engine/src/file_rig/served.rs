@@ -1,0 +1,85 @@
+//! On a filesystem of another machine, what a miss costs depends on what that machine keeps in its own
+//! memory: a visit whose requests reach it has all of its data read there once before it starts.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+
+use ioscape_model::{Access, State, Workload};
+
+use super::FileRig;
+use crate::aligned::Aligned;
+use crate::error::{Error, Result};
+use crate::files::{BLOCK_BYTES, OpenAccess};
+
+/// Reading a visit's data takes no longer, nanoseconds. A server that keeps more than passes in that
+/// time holds them from when they were laid out, or shows a smaller cache than it has.
+const READ_MAX_NS: u64 = 5_000_000_000;
+/// So much is asked for at a time, bytes.
+const REQUEST_BYTES: u64 = 1 << 20;
+
+impl FileRig {
+    /// Has the server read the data of a visit into its memory, as far as it keeps them, unless the visit
+    /// before left them there. Pages of this machine stay as they are: the reads go past them, and where
+    /// that is refused nothing is read.
+    pub(super) fn read_at_server(
+        &mut self,
+        work: &Workload,
+        shares: &[(usize, u64)],
+    ) -> Result<()> {
+        let is_served = self
+            .ground
+            .directory()
+            .is_some_and(|one| ioscape_model::host::is_served(one.filesystem()));
+        let all_bytes: u64 = shares.iter().map(|(_, length)| length).sum();
+        let stays_here = work.access == Access::Buffered && all_bytes <= self.cache_bytes();
+        if !is_served || (stays_here && work.state == State::Warm) {
+            return Ok(());
+        }
+        let is_there = self.served == shares && self.part.ranks <= 1;
+        if is_there || work.state == State::Cold || work.read_frac <= 0.0 {
+            if !is_there {
+                self.served.clear();
+            }
+            return Ok(());
+        }
+        self.served.clear();
+        let until_ns = self.clock.now_ns() + READ_MAX_NS;
+        let mut memory = Aligned::new(REQUEST_BYTES as usize);
+        for (number, length) in shares {
+            let Ok(file) = self.files.open_again(*number, OpenAccess::Direct) else {
+                return Ok(());
+            };
+            if !self.read_until(&file, *length, &mut memory, until_ns)? {
+                break;
+            }
+        }
+        self.served = shares.to_vec();
+        Ok(())
+    }
+
+    /// Reads whole blocks of a file; says whether it came to the end of `length`, as it does not where time
+    /// is over or a read fails: that is the visit's own to tell.
+    fn read_until(
+        &self,
+        file: &File,
+        length: u64,
+        memory: &mut Aligned,
+        until_ns: u64,
+    ) -> Result<bool> {
+        let end = length / BLOCK_BYTES * BLOCK_BYTES;
+        let mut from = 0;
+        while from < end {
+            if self.interrupt.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            let piece = REQUEST_BYTES.min(end - from) as usize;
+            let is_late = self.clock.now_ns() > until_ns;
+            if is_late || file.read_exact_at(&mut memory.bytes_mut()[..piece], from).is_err() {
+                return Ok(false);
+            }
+            from += piece as u64;
+        }
+        Ok(true)
+    }
+}
