@@ -93,3 +93,25 @@ impl FileRig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_gone_where_requests_fail_for_long_and_none_succeeds() {
+        let reading = |at_s: u64, failed_ops: u64, ops: u64| {
+            let class = ClassCount { ops, ..ClassCount::default() };
+            let classes =
+                [class, ClassCount::default(), ClassCount::default(), ClassCount::default()];
+            Reading { at_ns: at_s * 1_000_000_000, failed_ops, classes, ..Reading::default() }
+        };
+        let succeeded = reading(10, 5, 100);
+        assert_eq!(reading(12, 500, 100).is_gone_since(&succeeded), None, "it may come back");
+        assert_eq!(reading(13, 500, 100).is_gone_since(&succeeded), Some(495));
+        assert_eq!(reading(13, 500, 101).is_gone_since(&succeeded), None);
+        assert_eq!(reading(60, 9, 100).is_gone_since(&succeeded), None, "few requests tell little");
+        // A whole visit without any that succeeded.
+        assert_eq!(reading(12, 15, 100).failed_since(&succeeded), Some(10));
+    }
+}
