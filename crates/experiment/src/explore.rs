@@ -161,9 +161,9 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
         }
         // Fitting models takes its time, too.
         let elapsed_s = progress.elapsed_s(run.rig);
-        if elapsed_s + progress.next_visit_s(run.header, &visit) > run.budget_s {
+        let Some(visit) = fitting(run, progress, visit, elapsed_s) else {
             return Ok((EndReason::Budget, None));
-        }
+        };
         let left_bytes = run.rig.may_write_bytes();
         let expected_bytes =
             progress.written.expected_bytes(run.header, &progress.points, &visit.workload);
@@ -325,6 +325,18 @@ fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Opt
         }
     }
     run.plan.next(&seen_now(run.header, run.rig, progress))
+}
+
+/// This visit, or where there is no time for it one that was asked for and is quicker.
+fn fitting(run: &mut Run<'_>, progress: &Progress, visit: Visit, elapsed_s: f64) -> Option<Visit> {
+    let (header, budget_s) = (run.header, run.budget_s);
+    let fits = |visit: &Visit| elapsed_s + progress.next_visit_s(header, visit) <= budget_s;
+    if fits(&visit) || header.asked.is_empty() {
+        return Some(visit).filter(fits);
+    }
+    let late = Seen { elapsed_s: budget_s, ..seen_now(header, run.rig, progress) };
+    let asked = run.plan.next(&late);
+    asked.filter(|visit| header.asked.contains(&visit.workload) && fits(visit))
 }
 
 fn files_bytes(progress: &Progress) -> u64 {

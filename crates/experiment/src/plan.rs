@@ -146,7 +146,7 @@ pub fn decided_by(header: &Header) -> Box<dyn Plan> {
         Method::Paper => Box::new(PaperPlan::new(header.ranges)),
         Method::Global75 => Box::new(Global75Plan::new(header.ranges)),
         Method::Orthogonal => Box::new(OrthogonalPlan::new(header.ranges, header.seed)),
-        _ if header.datasheet.is_empty() => {
+        _ if header.datasheet.is_empty() && header.asked.is_empty() => {
             Box::new(BlendPlan::new(BlendSettings::from_header(header)))
         }
         _ => Box::new(LayeredPlan::new(header)),
