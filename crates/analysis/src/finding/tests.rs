@@ -237,8 +237,8 @@ fn the_border_that_was_counted_is_the_file_caches_and_slopes_have_no_confidence(
 fn served(work: &Workload) -> f64 {
     match work.unique_bytes {
         _ if work.read_frac < 1.0 => 150e6,
-        ..=CACHE_BYTES => 5e9,
-        ..=SERVER_BYTES => 60e6,
+        bytes if bytes <= CACHE_BYTES => 5e9,
+        bytes if bytes <= SERVER_BYTES => 60e6,
         _ => 9e6,
     }
 }
