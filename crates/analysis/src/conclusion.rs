@@ -55,7 +55,7 @@ struct Seen<'a> {
     write_border: Option<&'a Border>,
     /// Where reads leave the memory of a server, behind a network.
     server_border: Option<&'a Border>,
-    /// Whether this machine's memory is on the way of requests.
+    /// This machine's memory is on the way of requests.
     keeps_pages_here: bool,
 }
 

@@ -132,7 +132,7 @@ impl<'a> Evidence<'a> {
             .filter(|_| self.target.is_served())
     }
 
-    /// Whether pages of the target are kept on this machine. A server's cache is the only one on the way of
+    /// Says that this machine keeps pages of the target. A server's cache is the only one on the way of
     /// direct requests, and of all requests where the mount caches nothing.
     pub(crate) fn keeps_pages_here(&self) -> bool {
         let mut options = self.target.mount_options.split(',');

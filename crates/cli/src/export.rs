@@ -42,7 +42,7 @@ pub(crate) struct ExportArgs {
 enum ExportFormat {
     /// A table
     Csv,
-    /// That table with its types, for Arrow
+    /// The table with its types, for programs that read columns
     Parquet,
     /// The whole record as one document
     Json,

@@ -91,7 +91,7 @@ pub struct AskedRanges {
 }
 
 impl AskedRanges {
-    /// These ranges, with the ones that were asked for in their places.
+    /// The ranges, with the ones that were asked for in their places.
     fn over(&self, ranges: Ranges) -> Ranges {
         Ranges {
             unique_bytes: self.unique_bytes.unwrap_or(ranges.unique_bytes),

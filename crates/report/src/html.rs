@@ -48,7 +48,7 @@ pub struct ReportPage<'a> {
     pub conclusion: Option<&'a Conclusion>,
     /// What its models say of workloads.
     pub answers: Answers<'a>,
-    /// Those models as the page asks them.
+    /// The models as the page asks them.
     pub predictor: Option<PagePredictor<'a>>,
     /// How far off that was, where somebody tried.
     pub check: Option<ValidationPage<'a>>,

@@ -40,7 +40,7 @@ pub struct Row {
     pub measure: &'static str,
     /// As printed, in the unit of [`unit_of`].
     pub value: f64,
-    /// That value as text: its digits say how far it was rounded.
+    /// Text of that value: its digits say how far it was rounded.
     pub value_printed: &'static str,
     /// The relative figure as printed, where there is one.
     pub relative_printed: Option<&'static str>,

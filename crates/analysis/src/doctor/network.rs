@@ -34,7 +34,7 @@ fn note(text: String, remedy: &str) -> Warning {
     Warning::new(Code::MountOptions, text, remedy).with_severity(Severity::Note)
 }
 
-/// Who caches, when the server has what was written, what `fsync` and locks mean.
+/// How data are cached, when the server has what was written, how far `fsync` and locks reach.
 fn semantics(filesystem: &str) -> &'static str {
     match filesystem {
         "nfs" | "nfs4" => {

@@ -42,7 +42,7 @@ impl Reading {
         (count >= FAILING_MIN && self.ops() == before.ops()).then_some(count)
     }
 
-    /// Those, where it has been so for as long as no fault that passes lasts.
+    /// Counts them where none has succeeded for longer than a fault lasts that passes.
     pub(super) fn is_gone_since(&self, succeeded: &Self) -> Option<u64> {
         let for_ns = self.at_ns.saturating_sub(succeeded.at_ns);
         self.failed_since(succeeded).filter(|_| for_ns >= GONE_AFTER_NS)
