@@ -45,6 +45,17 @@ fn privileges(facts: &Facts) -> Vec<Privilege> {
     ]
 }
 
+/// A doubt about an option that the target is mounted with.
+fn mounted_with(
+    option: &str,
+    means: &str,
+    remedy: &str,
+    (code, severity): (Code, Severity),
+) -> Warning {
+    let text = format!("mounted with `{option}`: {means}");
+    Warning::new(code, text, remedy).with_severity(severity)
+}
+
 /// A doubt whose severity grows with a figure: none up to `from`, serious from `serious` on.
 fn graded(
     value: f64,

@@ -120,16 +120,19 @@ impl<'a> Evidence<'a> {
     /// The border that reads run into where the memory of a server is full as well: the largest beyond
     /// that of this machine's page cache.
     pub(crate) fn server_border(&self) -> Option<&'a Border> {
-        let ours = self.read_border().filter(|_| self.keeps_pages_here())?;
+        let ours = self.read_border().filter(|_| self.has_server_behind())?;
         let behind = self
             .borders
             .iter()
             .filter(|border| border.curve != Curve::Write && border.layer == ours.layer)
             .filter(|border| border.unique_bytes.low > ours.unique_bytes.high);
         let capacity = |border: &Border| border.unique_bytes.capacity;
-        behind
-            .max_by(|a, b| capacity(a).total_cmp(&capacity(b)))
-            .filter(|_| self.target.is_served())
+        behind.max_by(|a, b| capacity(a).total_cmp(&capacity(b)))
+    }
+
+    /// Says that a server answers what the pages of this machine do not.
+    pub(crate) fn has_server_behind(&self) -> bool {
+        self.target.is_served() && self.keeps_pages_here()
     }
 
     /// Says that this machine keeps pages of the target. A server's cache is the only one on the way of

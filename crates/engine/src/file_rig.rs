@@ -474,7 +474,7 @@ impl Rig for FileRig {
         if now.ops() != before.ops() {
             running.succeeded = now;
         }
-        let gone = now.is_gone_since(&running.succeeded);
+        let gone = now.gone_since(&running.succeeded);
         let failed = running.shared.has_failed();
         self.running = Some(running);
         if self.check().is_err() {

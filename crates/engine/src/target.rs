@@ -231,6 +231,11 @@ impl Directory {
         ioscape_model::host::is_in_memory(self.filesystem())
     }
 
+    /// See [`ioscape_model::host::is_served`].
+    pub(crate) fn is_served(&self) -> bool {
+        ioscape_model::host::is_served(self.filesystem())
+    }
+
     /// Whether a write goes to a new place.
     pub(crate) fn copies_on_write(&self) -> bool {
         COPY_ON_WRITE.contains(&self.filesystem())

@@ -169,7 +169,7 @@ const SERVED_BY_FUSE: [&str; 11] = [
 ];
 
 /// Says that a server, or the host of a virtual machine, answers what this machine's page cache does not,
-/// and has a cache of its own. On a disk that several machines share nobody else answers.
+/// and has a cache of its own. Where several machines share a disk (OCFS2, GPFS), each reads the disk itself.
 pub fn is_served(filesystem: &str) -> bool {
     let is_shared_disk = matches!(filesystem, "ocfs2" | "gpfs");
     (NETWORK.contains(&filesystem) && !is_shared_disk) || SERVED_BY_FUSE.contains(&filesystem)

@@ -87,15 +87,14 @@ fn exact(value: f64) -> Figure {
 }
 
 fn border() -> Border {
-    let mib = MIB as f64;
-    let at = BorderUniqueBytes {
-        onset: 250.0 * mib,
-        capacity: 256.0 * mib,
-        low: 240.0 * mib,
-        high: 270.0 * mib,
-    };
+    border_at([250.0, 256.0, 240.0, 270.0])
+}
+
+/// Onset, capacity and its interval in MiB.
+fn border_at(mib: [f64; 4]) -> Border {
+    let [onset, capacity, low, high] = mib.map(|mib| mib * MIB as f64);
     Border {
-        unique_bytes: at,
+        unique_bytes: BorderUniqueBytes { onset, capacity, low, high },
         curve: Curve::Read,
         found_by: FoundBy::Counters,
         step: 40.0,
@@ -154,14 +153,7 @@ fn the_answer_holds_the_figures_that_were_measured() {
 fn behind_a_network_the_memory_of_the_server_is_a_level_of_its_own() {
     let mut record = record(300e-6, 16.0);
     record.header.target.filesystem = "nfs4".into();
-    let mib = MIB as f64;
-    let at = BorderUniqueBytes {
-        onset: 700.0 * mib,
-        capacity: 700.0 * mib,
-        low: 650.0 * mib,
-        high: 750.0 * mib,
-    };
-    record.borders.push(Border { unique_bytes: at, step: 7.0, ..border() });
+    record.borders.push(Border { step: 7.0, ..border_at([700.0, 700.0, 650.0, 750.0]) });
     let said = conclude(&record).unwrap();
     let files = "Files of another machine (nfs4): a random 4 KiB read takes 300 µs on average";
     assert!(said.storage.starts_with(files), "{}", said.storage);

@@ -23,8 +23,7 @@ pub(super) fn doubts(facts: &Facts) -> Vec<Warning> {
     )];
     all.extend(OPTIONS.iter().filter_map(|(names, severity, means, remedy)| {
         let option = options.iter().find(|option| names.contains(option))?;
-        let text = format!("mounted with `{option}`: {means}");
-        Some(Warning::new(Code::MountOptions, text, *remedy).with_severity(*severity))
+        Some(super::mounted_with(option, means, remedy, (Code::MountOptions, *severity)))
     }));
     all.extend(short_requests(&options));
     all

@@ -82,8 +82,7 @@ fn mount_options(facts: &Facts) -> Vec<Warning> {
     let has = |wanted: &[&str]| options.iter().copied().find(|option| wanted.contains(option));
     let mut all = Vec::new();
     let mut add = |code, severity, option: &str, means: &str, remedy: &str| {
-        let text = format!("mounted with `{option}`: {means}");
-        all.push(Warning::new(code, text, remedy).with_severity(severity));
+        all.push(super::mounted_with(option, means, remedy, (code, severity)));
     };
     let alike = "compare only with what is mounted alike";
     if let Some(option) = has(&["nobarrier", "barrier=0", "disable_barrier"]) {

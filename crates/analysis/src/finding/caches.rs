@@ -66,8 +66,7 @@ pub(super) fn read_cache(evidence: &Evidence<'_>) -> Option<Finding> {
 pub(super) fn server_cache(evidence: &Evidence<'_>) -> Option<Finding> {
     /// Data so many times this machine's cache have to be served from elsewhere.
     const FAR_BEYOND: f64 = 2.0;
-    let is_behind = evidence.target.is_served() && evidence.keeps_pages_here();
-    let ours = evidence.read_border().filter(|_| is_behind)?;
+    let ours = evidence.read_border().filter(|_| evidence.has_server_behind())?;
     let curve = border_curves(evidence.estimates, ours.curve).into_iter().next()?;
     let last = *curve.last()?;
     let ours_bytes = ours.unique_bytes.capacity;

@@ -48,9 +48,18 @@ struct Clues<'a> {
     /// Reads of what the small writes write.
     small_reads: Option<&'a Estimate>,
     /// Writes that go past this machine's cache, to a server.
-    direct_writes: Option<&'a Estimate>,
+    direct_writes: Option<Direct<'a>>,
     /// Share of the pages written by the small writes that were dirty already.
     redirtied_fraction: Option<f64>,
+}
+
+/// Writes past the cache.
+#[derive(Clone, Copy, Debug)]
+struct Direct<'a> {
+    writes: &'a Estimate,
+    /// Median time of one over that of a write into the cache: a few writes that wait for the server's disk
+    /// would decide the mean.
+    times_as_long: f64,
 }
 
 /// The sentence.
@@ -79,10 +88,7 @@ pub(super) fn write_policy(evidence: &Evidence<'_>) -> Option<Finding> {
         let _ = write!(seen, "; {:.0} % of the pages written were still dirty", fraction * 100.0);
         figures.push(("write_absorbed_fraction", fraction));
     }
-    if let Some((direct, times)) = clues
-        .direct_writes
-        .and_then(|direct| Some((direct, times_as_long(clues.small_writes, direct)?)))
-    {
+    if let Some(Direct { writes, times_as_long }) = clues.direct_writes {
         let of_size = |estimate: &Estimate| size(estimate.workload.size_mean as f64);
         let median = |estimate: &Estimate| show_seconds(estimate.response_time_s.p50);
         let _ = write!(
@@ -90,10 +96,10 @@ pub(super) fn write_policy(evidence: &Evidence<'_>) -> Option<Finding> {
             "; half of them take less than {} for {}, half of those past the cache less than {} for {}",
             median(clues.small_writes),
             of_size(clues.small_writes),
-            median(direct),
-            of_size(direct)
+            median(writes),
+            of_size(writes)
         );
-        figures.push(("direct_over_small_write_time_ratio", times));
+        figures.push(("direct_over_small_write_time_ratio", times_as_long));
     }
     let conclusion = match verdict.policy {
         Policy::WriteBack => "The cache is write-back: it absorbs writes",
@@ -160,14 +166,15 @@ fn clues<'a>(evidence: &Evidence<'a>, small_writes: &'a Estimate) -> Clues<'a> {
         .collect();
     let redirtied_fraction =
         (!fractions.is_empty()).then(|| fractions.iter().sum::<f64>() / fractions.len() as f64);
-    let direct_writes = direct_writes(evidence, work);
+    let direct_writes = direct_writes(evidence, small_writes);
     Clues { small_writes, large_writes, small_reads, direct_writes, redirtied_fraction }
 }
 
 /// Before a server: direct writes, one at a time, of this size or a little smaller. How they are ordered and
 /// over how much data matters little where each is sent. SMB asks the server to pass its own cache by, too.
-fn direct_writes<'a>(evidence: &Evidence<'a>, work: &Workload) -> Option<&'a Estimate> {
+fn direct_writes<'a>(evidence: &Evidence<'a>, small_writes: &Estimate) -> Option<Direct<'a>> {
     const TIMES_SMALLER_MAX: u64 = 4;
+    let work = &small_writes.workload;
     let is_smb = matches!(evidence.target.filesystem.as_str(), "cifs" | "smb3" | "smbfs");
     if !evidence.target.is_served() || is_smb {
         return None;
@@ -180,14 +187,10 @@ fn direct_writes<'a>(evidence: &Evidence<'a>, work: &Workload) -> Option<&'a Est
         is_write && is_single && sizes.contains(&other.size_mean)
     };
     let alike = evidence.all_estimates.iter().filter(is_alike);
-    alike.max_by_key(|estimate| estimate.workload.size_mean)
-}
-
-/// Median time of a direct write over that of a buffered one: a few writes that wait for the server's disk
-/// would decide the mean.
-fn times_as_long(small: &Estimate, direct: &Estimate) -> Option<f64> {
-    let times = direct.response_time_s.p50 / small.response_time_s.p50;
-    Some(times).filter(|times| times.is_finite() && *times > 0.0)
+    let writes = alike.max_by_key(|estimate| estimate.workload.size_mean)?;
+    let times_as_long = writes.response_time_s.p50 / small_writes.response_time_s.p50;
+    let is_known = times_as_long.is_finite() && times_as_long > 0.0;
+    is_known.then_some(Direct { writes, times_as_long })
 }
 
 /// Speed alone must speak clearly; counters may confirm it or stand against it. Without writes
@@ -205,8 +208,7 @@ fn judge(clues: &Clues<'_>) -> Option<Policy> {
     let same_speed = |ratio: &Interval| ratio.mean <= SAME_SPEED_MAX;
     let absorbed = |ratio: &Interval| ratio.low >= ABSORBED_MIN;
     // A server is asked by both, or by direct writes alone.
-    let direct = clues.direct_writes.and_then(|direct| times_as_long(clues.small_writes, direct));
-    match direct {
+    match clues.direct_writes.map(|direct| direct.times_as_long) {
         Some(times) if times <= SAME_SPEED_MAX && reads_far_faster => {
             return Some(Policy::WriteThrough);
         }

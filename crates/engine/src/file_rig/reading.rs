@@ -43,7 +43,7 @@ impl Reading {
     }
 
     /// Counts them where none has succeeded for longer than a fault lasts that passes.
-    pub(super) fn is_gone_since(&self, succeeded: &Self) -> Option<u64> {
+    pub(super) fn gone_since(&self, succeeded: &Self) -> Option<u64> {
         let for_ns = self.at_ns.saturating_sub(succeeded.at_ns);
         self.failed_since(succeeded).filter(|_| for_ns >= GONE_AFTER_NS)
     }
@@ -107,10 +107,10 @@ mod tests {
             Reading { at_ns: at_s * 1_000_000_000, failed_ops, classes, ..Reading::default() }
         };
         let succeeded = reading(10, 5, 100);
-        assert_eq!(reading(12, 500, 100).is_gone_since(&succeeded), None, "it may come back");
-        assert_eq!(reading(13, 500, 100).is_gone_since(&succeeded), Some(495));
-        assert_eq!(reading(13, 500, 101).is_gone_since(&succeeded), None);
-        assert_eq!(reading(60, 9, 100).is_gone_since(&succeeded), None, "few requests tell little");
+        assert_eq!(reading(12, 500, 100).gone_since(&succeeded), None, "it may come back");
+        assert_eq!(reading(13, 500, 100).gone_since(&succeeded), Some(495));
+        assert_eq!(reading(13, 500, 101).gone_since(&succeeded), None);
+        assert_eq!(reading(60, 9, 100).gone_since(&succeeded), None, "few requests tell little");
         // A whole visit without any that succeeded.
         assert_eq!(reading(12, 15, 100).failed_since(&succeeded), Some(10));
     }

@@ -11,6 +11,7 @@ use super::FileRig;
 use crate::aligned::Aligned;
 use crate::error::{Error, Result};
 use crate::files::{BLOCK_BYTES, OpenAccess};
+use crate::target::Directory;
 
 /// Reading a visit's data takes no longer, nanoseconds. A server that keeps more than passes in that
 /// time holds them from when they were laid out, or shows a smaller cache than it has.
@@ -27,23 +28,19 @@ impl FileRig {
         work: &Workload,
         shares: &[(usize, u64)],
     ) -> Result<()> {
-        let is_served = self
-            .ground
-            .directory()
-            .is_some_and(|one| ioscape_model::host::is_served(one.filesystem()));
+        let is_served = self.ground.directory().is_some_and(Directory::is_served);
         let all_bytes: u64 = shares.iter().map(|(_, length)| length).sum();
         let stays_here = work.access == Access::Buffered && all_bytes <= self.cache_bytes();
         if !is_served || (stays_here && work.state == State::Warm) {
             return Ok(());
         }
-        let is_there = self.served == shares && self.part.ranks <= 1;
-        if is_there || work.state == State::Cold || work.read_frac <= 0.0 {
-            if !is_there {
-                self.served.clear();
-            }
+        if self.served == shares && self.part.ranks <= 1 {
             return Ok(());
         }
         self.served.clear();
+        if work.state == State::Cold || work.read_frac <= 0.0 {
+            return Ok(());
+        }
         let until_ns = self.clock.now_ns() + READ_MAX_NS;
         let mut memory = Aligned::new(REQUEST_BYTES as usize);
         for (number, length) in shares {
