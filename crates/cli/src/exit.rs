@@ -20,16 +20,23 @@ pub(crate) enum Exit {
     Signal(usize),
 }
 
+impl Exit {
+    /// The number that the system is told; zero is success.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::NotWithin => 1,
+            Self::Usage => 2,
+            Self::Failed => 3,
+            Self::Command(code) => code,
+            Self::Signal(signal) => 128_u8.saturating_add(signal as u8),
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Fine => Self::SUCCESS,
-            Exit::NotWithin => Self::from(1),
-            Exit::Usage => Self::from(2),
-            Exit::Failed => Self::from(3),
-            Exit::Command(code) => Self::from(code),
-            Exit::Signal(signal) => Self::from(128_u8.saturating_add(signal as u8)),
-        }
+        exit.code().into()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Ranks of a run over many hosts: was this process launched as one of several, by whom, and what of.
 //! The environment is read here.
 
-use ioscape_cluster::{Environment, Group, Launch, detect, join};
+use ioscape_cluster::{Environment, Group, Launch, detect, join, launcher_above};
 use ioscape_engine::{Clock, RunId};
 use ioscape_experiment::bench::{self, Bench, Earnest};
 use ioscape_experiment::ranks::{Left, Party, check_alike, take_part};
@@ -11,6 +11,7 @@ use crate::company::Company;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
 use crate::origin;
+use crate::output::say;
 
 /// Switches MPI off.
 const OFF: &str = "off";
@@ -45,6 +46,7 @@ pub(crate) fn role(typed: &Cli) -> anyhow::Result<Role> {
     let environment = &environment as &Environment<'_>;
     let launch = match detect(environment).map_err(|error| refused(&error))? {
         None => {
+            refuse_unannounced(&typed.command)?;
             return match named {
                 None => alone(),
                 Some(named) => Err(usage(format!(
@@ -56,7 +58,11 @@ pub(crate) fn role(typed: &Cli) -> anyhow::Result<Role> {
         Some(launch) => launch,
     };
     refuse_command(&typed.command, launch)?;
-    let mpi = join(&launch, named, environment).map_err(|error| refused(&error))?;
+    let give_up = |error| {
+        say(&format!("ioscape: {error}"));
+        std::process::exit(Exit::Usage.code().into());
+    };
+    let mpi = join(&launch, named, environment, give_up).map_err(|error| refused(&error))?;
     let (launcher, version) = (launch.launcher.name().to_owned(), mpi.version().to_owned());
     let group: Box<dyn Group> = Box::new(mpi);
     check_alike(
@@ -70,9 +76,26 @@ pub(crate) fn role(typed: &Cli) -> anyhow::Result<Role> {
     Ok(Role::First(Company::led(Party::new(group, launcher, version))))
 }
 
+/// Whether a command is one that ranks do together.
+fn is_for_many(command: &Command) -> bool {
+    matches!(command, Command::Run(_) | Command::Measure(_) | Command::Validate(_))
+}
+
+/// Refuses ranks whose launcher is there and whose environment is not: each would take itself for the
+/// only one.
+fn refuse_unannounced(command: &Command) -> anyhow::Result<()> {
+    let Some(launcher) = launcher_above().filter(|_| is_for_many(command)) else { return Ok(()) };
+    Err(usage(format!(
+        "{} started this, and its variables are not in the environment (`sudo` and `env -i` empty \
+         it), so that ranks cannot find each other: keep them (`sudo -E`), or `--mpi off` to have \
+         each rank measure by itself",
+        launcher.display()
+    )))
+}
+
 /// Refuses what would be done by each rank for itself.
 fn refuse_command(command: &Command, launch: Launch) -> anyhow::Result<()> {
-    if matches!(command, Command::Run(_) | Command::Measure(_) | Command::Validate(_)) {
+    if is_for_many(command) {
         return Ok(());
     }
     let size = launch.size.map_or_else(|| "several".to_owned(), |size| size.to_string());

@@ -13,6 +13,8 @@ mod symbols;
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use crate::clock::{Clock, Monotonic, sleep_ns};
 use crate::error::{Error, Result};
@@ -28,6 +30,10 @@ const LENGTH_BYTES: usize = 8;
 /// Longer messages go in pieces, since lengths are C's `int`.
 const PIECE_BYTES: usize = 1 << 28;
 const TAG: c_int = 31;
+/// MPI takes 0.02 to 1.1 s to join a few ranks; this long, and as much more for each rank, and somebody
+/// is missing.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE_PER_RANK: Duration = Duration::from_millis(100);
 /// A rank that waits looks for a message this long with a processor …
 const SPIN_NS: i64 = 50_000;
 /// … and then with pauses that grow to this.
@@ -60,17 +66,38 @@ impl Mpi {
     }
 }
 
-/// Joins the ranks of a launch, by a library that was named or by one that is found.
+/// Joins the ranks of a launch, by a library that was named or by one that is found. Where the others
+/// never come, the library waits for them and cannot be stopped: `give_up` is called then, by another
+/// thread and with what to say, and has to end the process.
 ///
 /// # Errors
 /// [`Error::Refused`] where no library fits, or the one that does knows of other ranks than the
 /// launcher.
-pub fn join(launch: &Launch, named: Option<&str>, environment: &Environment<'_>) -> Result<Mpi> {
+pub fn join(
+    launch: &Launch,
+    named: Option<&str>,
+    environment: &Environment<'_>,
+    give_up: impl FnOnce(Error) + Send + 'static,
+) -> Result<Mpi> {
     loaded::restrain(environment);
     let loaded = load(launch, named, environment)?;
     let (calls, constants) = loaded.keep()?;
+    let patience = PATIENCE + PATIENCE_PER_RANK * launch.size.unwrap_or(1);
+    // One of them speaks, and its launcher ends the others.
+    let patience = if launch.rank == 0 { patience } else { patience * 2 };
     let saved = signals::Saved::now();
+    let (joined, is_joined) = mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        if is_joined.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+            give_up(Error::Refused(format!(
+                "the other ranks have not joined within {} s: a rank has another command, or ended, \
+                 or two have one number: start all ranks by one command",
+                patience.as_secs()
+            )));
+        }
+    });
     let code = calls.init(constants.thread_funneled);
+    drop(joined);
     saved.restore();
     let mut mpi = Mpi {
         calls,

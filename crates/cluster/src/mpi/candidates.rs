@@ -7,13 +7,9 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use crate::ancestors::launchers_above;
 use crate::launch::{Environment, Launcher};
 
-/// Programs between a launcher and its ranks, by how their names begin.
-const LAUNCHERS: [&str; 7] =
-    ["hydra_pmi_proxy", "orted", "orterun", "prted", "prterun", "mpiexec", "mpirun"];
-/// So far up are parents looked at.
-const PARENTS_MAX: usize = 6;
 const OPEN_MPI_NAMES: [&str; 6] = [
     "libmpi.so.40",
     "libmpi_abi.so.1",
@@ -53,16 +49,7 @@ fn of_launcher(environment: &Environment<'_>) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =
         environment("OMPI_LIBDIR_LOC").map(PathBuf::from).into_iter().collect();
     folders.extend(environment("OPAL_PREFIX").map(|prefix| Path::new(&prefix).join("lib")));
-    let mut process = "self".to_owned();
-    for _ in 0..PARENTS_MAX {
-        let Some(parent) = parent(&process) else { break };
-        let Ok(program) = std::fs::read_link(format!("/proc/{parent}/exe")) else { break };
-        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if LAUNCHERS.iter().any(|launcher| name.starts_with(launcher)) {
-            folders.extend(beside(&program));
-        }
-        process = parent.to_string();
-    }
+    folders.extend(launchers_above().flat_map(|program| beside(&program)));
     folders
 }
 
@@ -74,12 +61,6 @@ fn beside(program: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     ["lib", "lib64"].map(|folder| prefix.join(folder)).into()
-}
-
-fn parent(process: &str) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-    line.trim().parse().ok().filter(|parent| *parent > 1)
 }
 
 /// Folders that installations have.

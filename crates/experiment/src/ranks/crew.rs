@@ -27,6 +27,9 @@ pub(super) struct Other {
     /// Whether it has the clock of rank 0.
     pub(super) has_our_clock: bool,
     pub(super) track: Track,
+    /// The quickest message there and back, nanoseconds: longer than one there, and known of ranks with
+    /// our clock, too.
+    pub(super) trip_ns: i64,
     pub(super) sums: Sums,
 }
 
@@ -121,6 +124,7 @@ impl Crew {
             let measured = measure(&*self.group, rank);
             let offset = measured.map_err(|error| self.lose(rank, &error.to_string()))?;
             let other = &mut self.others[index];
+            other.trip_ns = 2 * offset.bound_ns;
             let is_ours = other.has_our_clock && offset.theta_ns.abs() <= offset.bound_ns;
             other.track.note(if is_ours {
                 Offset { at_ns: offset.at_ns, ..Offset::default() }
@@ -131,9 +135,9 @@ impl Crew {
         Ok(())
     }
 
-    /// How well the worst-known clock is known, nanoseconds.
-    pub(super) fn bound_ns(&self) -> i64 {
-        self.others.iter().map(|other| other.track.bound_ns()).max().unwrap_or(0)
+    /// The quickest message to the farthest rank and back, nanoseconds.
+    pub(super) fn trip_ns(&self) -> i64 {
+        self.others.iter().map(|other| other.trip_ns).max().unwrap_or(0)
     }
 
     /// Lets all others go.

@@ -116,7 +116,7 @@ fn agree(crew: &mut Crew) -> Result<i64> {
         crew.tell_all(&Order::Stay).ok(); // those that failed have nothing to stay for
         return Err(error);
     }
-    let agreed_ns = crew.now_ns() + LEAD_NS + 2 * crew.bound_ns();
+    let agreed_ns = crew.now_ns() + LEAD_NS + crew.trip_ns();
     for index in 0..crew.others.len() {
         let other = &crew.others[index];
         let at_ns = other.track.theirs_ns(agreed_ns);

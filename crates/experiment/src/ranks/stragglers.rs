@@ -8,7 +8,7 @@ use ioscape_model::units::{show_percent, three_digits};
 use ioscape_model::{Code, RankFigures, Resource, Severity, Waits, Warning};
 
 /// Below this share of what the typical other gets …
-const BEHIND: f64 = 0.85;
+const BEHIND: f64 = 0.8;
 /// … in the mean, and below this in …
 const BEHIND_IN_WINDOW: f64 = 0.95;
 /// … so many of the windows, of which there are this many at least.
