@@ -47,12 +47,19 @@ pub(super) struct Answer {
 }
 
 /// A rank's writing, as it is known at any time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "a unit ends each name")]
 pub(super) struct Sums {
     pub(super) written_bytes: u64,
     pub(super) device_written_bytes: Option<u64>,
     pub(super) may_write_bytes: u64,
+}
+
+impl Default for Sums {
+    /// Nothing is written yet, and nothing limits it before the rank says so.
+    fn default() -> Self {
+        Self { written_bytes: 0, device_written_bytes: None, may_write_bytes: u64::MAX }
+    }
 }
 
 impl Sums {

@@ -191,6 +191,13 @@ fn a_rank_that_dies_ends_the_visit_and_is_named() {
 }
 
 #[test]
+fn ranks_that_nothing_limits_may_write_before_they_have_said_anything() {
+    let rigs = (0..3).map(|_| steady(0, 0.0)).collect();
+    let (may_write_bytes, _) = on_ranks(rigs, |rig| rig.may_write_bytes());
+    assert_eq!(may_write_bytes, u64::MAX);
+}
+
+#[test]
 fn ranks_without_a_process_do_not_count() {
     let rigs = (0..3).map(|_| steady(0, 0.0)).collect();
     let (point, _) = on_ranks(rigs, |rig| visit(rig, 2));
