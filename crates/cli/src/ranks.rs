@@ -58,6 +58,7 @@ pub(crate) fn role(typed: &Cli) -> anyhow::Result<Role> {
         Some(launch) => launch,
     };
     refuse_command(&typed.command, launch)?;
+    #[expect(clippy::exit, reason = "the main thread is inside MPI and never comes back")]
     let give_up = |error| {
         say(&format!("ioscape: {error}"));
         std::process::exit(Exit::Usage.code().into());
