@@ -58,10 +58,9 @@ pub(crate) fn role(typed: &Cli) -> anyhow::Result<Role> {
         Some(launch) => launch,
     };
     refuse_command(&typed.command, launch)?;
-    #[expect(clippy::exit, reason = "the main thread is inside MPI and never comes back")]
     let give_up = |error| {
         say(&format!("ioscape: {error}"));
-        std::process::exit(Exit::Usage.code().into());
+        Exit::Usage.code()
     };
     let mpi = join(&launch, named, environment, give_up).map_err(|error| refused(&error))?;
     let (launcher, version) = (launch.launcher.name().to_owned(), mpi.version().to_owned());
@@ -77,7 +76,7 @@ pub(crate) fn role(typed: &Cli) -> anyhow::Result<Role> {
     Ok(Role::First(Company::led(Party::new(group, launcher, version))))
 }
 
-/// Whether a command is one that ranks do together.
+/// Ranks do these commands together.
 fn is_for_many(command: &Command) -> bool {
     matches!(command, Command::Run(_) | Command::Measure(_) | Command::Validate(_))
 }
@@ -88,8 +87,8 @@ fn refuse_unannounced(command: &Command) -> anyhow::Result<()> {
     let Some(launcher) = launcher_above().filter(|_| is_for_many(command)) else { return Ok(()) };
     Err(usage(format!(
         "{} started this, and its variables are not in the environment (`sudo` and `env -i` empty \
-         it), so that ranks cannot find each other: keep them (`sudo -E`), or `--mpi off` to have \
-         each rank measure by itself",
+         it), so that ranks cannot find each other: put `sudo` before the launcher, or add `--mpi \
+         off` where this is to measure by itself",
         launcher.display()
     )))
 }

@@ -18,9 +18,13 @@ pub fn launcher_above() -> Option<PathBuf> {
 /// Launchers among the parents, the nearest first.
 pub(crate) fn launchers_above() -> impl Iterator<Item = PathBuf> {
     let parents = std::iter::successors(parent("self"), |process| parent(&process.to_string()));
-    let programs = parents
-        .take(PARENTS_MAX)
-        .filter_map(|parent| std::fs::read_link(format!("/proc/{parent}/exe")).ok());
+    // The path of another user's program is not told, its name is.
+    let program = |parent: u32| {
+        let name = || std::fs::read_to_string(format!("/proc/{parent}/comm")).ok();
+        let path = std::fs::read_link(format!("/proc/{parent}/exe")).ok();
+        path.or_else(|| Some(PathBuf::from(name()?.trim())))
+    };
+    let programs = parents.take(PARENTS_MAX).filter_map(program);
     programs.filter(|program| {
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         LAUNCHERS.iter().any(|launcher| name.starts_with(launcher))
@@ -30,5 +34,5 @@ pub(crate) fn launchers_above() -> impl Iterator<Item = PathBuf> {
 fn parent(process: &str) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-    line.trim().parse().ok().filter(|parent| *parent > 1)
+    line.trim().parse().ok().filter(|parent| *parent > 0)
 }

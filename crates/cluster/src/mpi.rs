@@ -30,9 +30,9 @@ const LENGTH_BYTES: usize = 8;
 /// Longer messages go in pieces, since lengths are C's `int`.
 const PIECE_BYTES: usize = 1 << 28;
 const TAG: c_int = 31;
-/// MPI takes 0.02 to 1.1 s to join a few ranks; this long, and as much more for each rank, and somebody
-/// is missing.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// MPI takes 0.02 to 1.1 s to join a few ranks, and slow nodes may need a minute; this long, and as much
+/// more for each rank, and somebody is missing.
+const PATIENCE: Duration = Duration::from_secs(120);
 const PATIENCE_PER_RANK: Duration = Duration::from_millis(100);
 /// A rank that waits looks for a message this long with a processor …
 const SPIN_NS: i64 = 50_000;
@@ -67,8 +67,8 @@ impl Mpi {
 }
 
 /// Joins the ranks of a launch, by a library that was named or by one that is found. Where the others
-/// never come, the library waits for them and cannot be stopped: `give_up` is called then, by another
-/// thread and with what to say, and has to end the process.
+/// never come, the library waits for them and cannot be stopped: then `give_up` is called with what to
+/// say, by another thread, and the process ends at once with the exit code that it gives.
 ///
 /// # Errors
 /// [`Error::Refused`] where no library fits, or the one that does knows of other ranks than the
@@ -77,25 +77,31 @@ pub fn join(
     launch: &Launch,
     named: Option<&str>,
     environment: &Environment<'_>,
-    give_up: impl FnOnce(Error) + Send + 'static,
+    give_up: impl FnOnce(Error) -> u8 + Send + 'static,
 ) -> Result<Mpi> {
     loaded::restrain(environment);
     let loaded = load(launch, named, environment)?;
     let (calls, constants) = loaded.keep()?;
     let patience = PATIENCE + PATIENCE_PER_RANK * launch.size.unwrap_or(1);
-    // One of them speaks, and its launcher ends the others.
+    // The first speaks, and most launchers end the others; they speak where it is the first that is
+    // missing.
     let patience = if launch.rank == 0 { patience } else { patience * 2 };
     let saved = signals::Saved::now();
     let (joined, is_joined) = mpsc::channel::<()>();
-    std::thread::spawn(move || {
+    let watch = move || {
         if is_joined.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-            give_up(Error::Refused(format!(
-                "the other ranks have not joined within {} s: a rank has another command, or ended, \
-                 or two have one number: start all ranks by one command",
+            let code = give_up(Error::Refused(format!(
+                "the other ranks have not joined within {} s: a node is slow or gone, a rank has \
+                 another command or ended, or two have one number: start all ranks by one command",
                 patience.as_secs()
             )));
+            // SAFETY: it takes a number and does not return. `exit` would run what libraries registered
+            // for the end while one of them is still being initialised.
+            unsafe { libc::_exit(code.into()) };
         }
-    });
+    };
+    // Where no thread can be made, the library waits as long as it wants to.
+    std::thread::Builder::new().spawn(watch).ok();
     let code = calls.init(constants.thread_funneled);
     drop(joined);
     saved.restore();

@@ -107,6 +107,31 @@ fn broken_launches_are_refused_and_nothing_is_measured() {
     }
 }
 
+/// A shell by the name of a launcher stands for one whose variables `sudo` took away.
+#[test]
+fn a_rank_whose_environment_was_emptied_is_refused() {
+    let work = Workdir::new();
+    let (launcher, target) = (work.path("mpirun"), work.target());
+    std::fs::copy("/bin/sh", &launcher).unwrap();
+    let below = |command: &str| {
+        let line = format!("{} {command}; exit $?", env!("CARGO_BIN_EXE_ioscape"));
+        Command::new(&launcher).args(["-c", &line]).output().unwrap()
+    };
+    let measure = format!("measure {} -w {WORK}", target.display());
+    let output = below(&measure);
+    let shown = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{shown}");
+    assert!(
+        shown.contains("mpirun started this") && shown.contains("put `sudo` before"),
+        "{shown}"
+    );
+    assert!(output.stdout.is_empty() && shown.lines().count() == 1, "{shown}");
+    // Whoever wants that is not held up, and what is for one host is not either.
+    let quickly = format!("measure sim:nvme -w {WORK} --rounds 1 --json --quiet --mpi off");
+    assert!(below(&quickly).status.success());
+    assert!(below("--version").status.success());
+}
+
 #[test]
 fn a_library_without_a_launcher_is_refused_and_off_heeds_no_launcher() {
     let work = Workdir::new();

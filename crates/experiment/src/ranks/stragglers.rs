@@ -7,9 +7,10 @@
 use ioscape_model::units::{show_percent, three_digits};
 use ioscape_model::{Code, RankFigures, Resource, Severity, Waits, Warning};
 
-/// Below this share of what the typical other gets, where a limit on the rank shows (a rank held to
-/// 70 % of what it had before got up to 81 % of the other, which was slower by chance) …
-const BEHIND_BY_LIMIT: f64 = 0.9;
+/// Below this share of what the typical other gets, where a quota has held the rank back and not all
+/// others (one that was held to 70 % of a processor got 81 % of the other, which was slower by
+/// chance) …
+const BEHIND_BY_QUOTA: f64 = 0.9;
 /// … and below this where none does (of 20 ranks that nothing held, one got 84 %) …
 const BEHIND: f64 = 0.8;
 /// … in the mean, and below this in …
@@ -42,11 +43,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Whether a quota on its processors or a limit on its I/O shows.
-    fn is_limited(&self) -> bool {
-        self.waits.has_io_limit || self.is_by_quota()
-    }
-
+    /// A quota on its processors had run out for much of the time.
     fn is_by_quota(&self) -> bool {
         self.waits.quota_s > QUOTA_SHARE * self.length_s
     }
@@ -84,12 +81,11 @@ pub(super) fn find(courses: &[Course]) -> Vec<(usize, Resource)> {
     let typical = |rank: usize, value: &dyn Fn(&Course) -> f64| {
         median(others(rank).map(|other| value(&courses[other])).collect())
     };
-    let is_any_unlimited = ranks.iter().any(|&rank| !courses[rank].is_limited());
+    let is_any_free = ranks.iter().any(|&rank| !courses[rank].is_by_quota());
     let is_behind = |rank: &usize| {
         let course = &courses[*rank];
         let windows = course.rates.len();
-        let is_set_apart = course.is_limited() && is_any_unlimited;
-        let behind = if is_set_apart { BEHIND_BY_LIMIT } else { BEHIND };
+        let behind = if course.is_by_quota() && is_any_free { BEHIND_BY_QUOTA } else { BEHIND };
         let lower = (0..windows).filter(|window| {
             let theirs = others(*rank).filter_map(|other| courses[other].rate(*window)).collect();
             course
@@ -212,12 +208,12 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_on_one_rank_alone_is_named_sooner() {
+    fn a_quota_on_one_rank_alone_is_named_sooner() {
         let mut courses = [course(0.85, 0.02, 1), course(1.0, 0.02, 2)];
         assert_eq!(find(&courses), []);
-        courses[0].waits.has_io_limit = true;
-        assert_eq!(find(&courses), [(0, Resource::Device)]);
-        courses[1].waits.has_io_limit = true;
+        courses[0].waits.quota_s = 0.6;
+        assert_eq!(find(&courses), [(0, Resource::Processor)]);
+        courses[1].waits.quota_s = 0.6;
         assert_eq!(find(&courses), []);
     }
 
