@@ -84,7 +84,10 @@ fn is_for_many(command: &Command) -> bool {
 /// Refuses ranks whose launcher is there and whose environment is not: each would take itself for the
 /// only one.
 fn refuse_unannounced(command: &Command) -> anyhow::Result<()> {
-    let Some(launcher) = launcher_above().filter(|_| is_for_many(command)) else { return Ok(()) };
+    if !is_for_many(command) {
+        return Ok(());
+    }
+    let Some(launcher) = launcher_above() else { return Ok(()) };
     Err(usage(format!(
         "{} started this, and its variables are not in the environment (`sudo` and `env -i` empty \
          it), so that ranks cannot find each other: put `sudo` before the launcher, or add `--mpi \

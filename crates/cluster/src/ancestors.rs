@@ -9,8 +9,9 @@ const LAUNCHERS: [&str; 7] =
 /// So far up are parents looked at.
 const PARENTS_MAX: usize = 6;
 
-/// A launcher of MPI that started this process, by its path; as when `sudo` between the two has emptied
-/// the environment, so that each rank would take itself for the only one.
+/// The MPI launcher that started this process: its path, or its name where the kernel keeps the path from
+/// this user. It is found, too, where `sudo` has emptied the environment in between, so that each rank
+/// would take itself for the only one.
 pub fn launcher_above() -> Option<PathBuf> {
     launchers_above().next()
 }

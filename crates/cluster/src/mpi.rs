@@ -30,9 +30,9 @@ const LENGTH_BYTES: usize = 8;
 /// Longer messages go in pieces, since lengths are C's `int`.
 const PIECE_BYTES: usize = 1 << 28;
 const TAG: c_int = 31;
-/// MPI takes 0.02 to 1.1 s to join a few ranks, and slow nodes may need a minute; this long, and as much
-/// more for each rank, and somebody is missing.
+/// MPI has this long to join the ranks: a few take it 0.02 to 1.1 s, a slow node may take it a minute.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// It has so much more for each rank.
 const PATIENCE_PER_RANK: Duration = Duration::from_millis(100);
 /// A rank that waits looks for a message this long with a processor …
 const SPIN_NS: i64 = 50_000;

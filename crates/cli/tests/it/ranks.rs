@@ -112,7 +112,8 @@ fn broken_launches_are_refused_and_nothing_is_measured() {
 fn a_rank_whose_environment_was_emptied_is_refused() {
     let work = Workdir::new();
     let (launcher, target) = (work.path("mpirun"), work.target());
-    std::fs::copy("/bin/sh", &launcher).unwrap();
+    // By another process: a program cannot be run while a child of this one still has it open for writing.
+    assert!(Command::new("cp").arg("/bin/sh").arg(&launcher).status().unwrap().success());
     let below = |command: &str| {
         let line = format!("{} {command}; exit $?", env!("CARGO_BIN_EXE_ioscape"));
         Command::new(&launcher).args(["-c", &line]).output().unwrap()

@@ -7,11 +7,11 @@
 use ioscape_model::units::{show_percent, three_digits};
 use ioscape_model::{Code, RankFigures, Resource, Severity, Waits, Warning};
 
-/// Below this share of what the typical other gets, where a quota has held the rank back and not all
-/// others (one that was held to 70 % of a processor got 81 % of the other, which was slower by
+/// A rank is behind below this share of what the typical other gets, where a quota holds it back and
+/// leaves another free (a rank held to 70 % of a processor got 81 %, because the other was slower by
 /// chance) …
 const BEHIND_BY_QUOTA: f64 = 0.9;
-/// … and below this where none does (of 20 ranks that nothing held, one got 84 %) …
+/// … and below this share where no quota does (one of 20 ranks that nothing held got 84 %) …
 const BEHIND: f64 = 0.8;
 /// … in the mean, and below this in …
 const BEHIND_IN_WINDOW: f64 = 0.95;
@@ -43,8 +43,8 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// A quota on its processors had run out for much of the time.
-    fn is_by_quota(&self) -> bool {
+    /// Says that its quota of processor time had run out for a good part of the visit.
+    fn is_held_by_quota(&self) -> bool {
         self.waits.quota_s > QUOTA_SHARE * self.length_s
     }
 
@@ -81,11 +81,12 @@ pub(super) fn find(courses: &[Course]) -> Vec<(usize, Resource)> {
     let typical = |rank: usize, value: &dyn Fn(&Course) -> f64| {
         median(others(rank).map(|other| value(&courses[other])).collect())
     };
-    let is_any_free = ranks.iter().any(|&rank| !courses[rank].is_by_quota());
+    let is_any_free = ranks.iter().any(|&rank| !courses[rank].is_held_by_quota());
     let is_behind = |rank: &usize| {
         let course = &courses[*rank];
         let windows = course.rates.len();
-        let behind = if course.is_by_quota() && is_any_free { BEHIND_BY_QUOTA } else { BEHIND };
+        let behind =
+            if course.is_held_by_quota() && is_any_free { BEHIND_BY_QUOTA } else { BEHIND };
         let lower = (0..windows).filter(|window| {
             let theirs = others(*rank).filter_map(|other| courses[other].rate(*window)).collect();
             course
@@ -101,7 +102,7 @@ pub(super) fn find(courses: &[Course]) -> Vec<(usize, Resource)> {
         let course = &courses[rank];
         let queue = typical(rank, &Course::queue_share).unwrap_or(0.0);
         let events = typical(rank, &|course| course.waits.memory_events as f64).unwrap_or(0.0);
-        if course.is_by_quota() || course.queue_share() > queue + QUEUE_SHARE {
+        if course.is_held_by_quota() || course.queue_share() > queue + QUEUE_SHARE {
             Resource::Processor
         } else if course.waits.memory_events as f64 > 10.0 * events.max(1.0) {
             // Memory is reclaimed on the time of who needs it, so that it runs all the while.
