@@ -8,6 +8,7 @@ pub(crate) mod caches;
 pub(crate) mod family;
 mod levels;
 mod policy;
+mod rates;
 mod shapes;
 mod sustained;
 
@@ -16,6 +17,7 @@ use ioscape_model::{
     Region, Target,
 };
 
+pub use rates::rate_latency;
 pub use sustained::first_and_sustained;
 
 /// A border this close to one of the kernel's limits, by this factor, is that limit's.

@@ -22,12 +22,14 @@ use crate::model::{Guess, Model, Training};
 mod calibration;
 mod open_loop;
 mod percentiles;
+mod rates;
 mod reach;
 #[cfg(test)]
 mod tests;
 
 use calibration::Calibration;
 use percentiles::Percentiles;
+use rates::Rates;
 use reach::Reach;
 
 /// A workload may lie outside the measured box by this factor and still be in range.
@@ -74,6 +76,7 @@ pub struct Predictor {
     others: Vec<Arc<dyn Model>>,
     calibration: Calibration,
     percentiles: Option<Percentiles>,
+    rates: Option<Rates>,
     measured: Ranges,
     reach: Reach,
     regions: Vec<Region>,
@@ -81,6 +84,8 @@ pub struct Predictor {
     knows_cold: bool,
     /// The other layer of a map that has two.
     device: Option<Box<Predictor>>,
+    /// Whether there is such a layer, fitted or with too few workloads.
+    has_device: bool,
 }
 
 impl Predictor {
@@ -93,7 +98,7 @@ impl Predictor {
         for region in &mut training.regions {
             (region.revision, region.layer) = (0, Layer::default());
         }
-        let found = training.samples.len();
+        let found = training.all().len();
         let (blend, held_out) = Blend::fit(&training).ok_or(FitError::TooFewSamples { found })?;
         let calibration = Calibration::from_held_out(&blend, &training, &held_out);
         let percentiles = Percentiles::learn(&blend, &training.all());
@@ -106,18 +111,22 @@ impl Predictor {
         let measured = measured(&training);
         let knows_cold = !training.cold.is_empty();
         let regions = training.regions;
-        Ok(Self {
+        let unguided = Self {
             blend,
             product,
             others,
             calibration,
             percentiles,
+            rates: None,
             measured,
             reach,
             regions,
             knows_cold,
             device: None,
-        })
+            has_device: false,
+        };
+        let rates = Rates::learn(&unguided, &training.open);
+        Ok(Self { rates, ..unguided })
     }
 
     /// The models of a record, of both its layers where it has two.
@@ -125,14 +134,18 @@ impl Predictor {
     /// # Errors
     /// Where there are too few samples.
     pub fn of_record(record: &Record) -> Result<Self, FitError> {
-        let device = Training::of_device(record).and_then(|training| Self::fit(training).ok());
-        Ok(Self::fit(Training::from_record(record))?.with_device(device))
+        let main = Self::fit(Training::from_record(record))?;
+        Ok(match Training::of_device(record) {
+            Some(device) => main.with_device(Self::fit(device).ok()),
+            None => main,
+        })
     }
 
-    /// Adds the models of a device layer, which answer for direct requests.
+    /// Adds the models of a device layer, which answer for direct requests; `None` where too few
+    /// workloads of that layer were measured.
     #[must_use]
     pub fn with_device(self, device: Option<Self>) -> Self {
-        Self { device: device.map(Box::new), ..self }
+        Self { device: device.map(Box::new), has_device: true, ..self }
     }
 
     /// The models of the device layer, where these are those of the cache layer beside it.
@@ -314,10 +327,17 @@ impl Predictor {
                 Access::Buffered => ("buffered", "direct"),
                 Access::Direct => ("direct", "buffered"),
             };
-            return Some(format!(
-                "this is a map of {is} requests and says nothing of access={other}: \
-                 `ioscape run --access {other}` makes one that does"
-            ));
+            return Some(if self.has_device {
+                format!(
+                    "too few workloads of access={other} were measured to predict others from: give \
+                     `ioscape run` a longer --budget, or --access {other} for all of it"
+                )
+            } else {
+                format!(
+                    "this is a map of {is} requests and says nothing of access={other}: \
+                     `ioscape run --access {other}` makes one that does"
+                )
+            });
         }
         let unknown = [
             (work.depth > 1 && depth.max == 1, "depth above 1"),

@@ -23,9 +23,8 @@ use ioscape_model::{Code, Workload};
 const CHUNK: usize = 64;
 /// fio counts in milliseconds and takes a while to start.
 const FIO_SLICE_S: f64 = 1.0;
-/// Of pairs with fio past the page cache. The interval of their median, from the second of them to
-/// the last but one, has 96 % (of a binomial law).
-const ROUNDS: usize = 9;
+/// Of pairs with fio past the page cache: the medians scatter by some 10 % from second to second.
+const ROUNDS: usize = 25;
 
 fn main() {
     let mut directory = PathBuf::from("/var/tmp");
@@ -193,14 +192,30 @@ fn show(label: &str, costs: &[Cost]) {
     );
 }
 
-/// The medians, over the rounds, of what `figure` makes of both sides.
+/// How many of so many sorted values are left out at each end, so that the true median lies between
+/// the rest in at least 95 % of all cases: each value is below it as often as above.
+fn outside(count: usize) -> usize {
+    let (mut chance, mut left_out) = (0.5_f64.powf(count as f64), 0);
+    let mut tail = chance;
+    loop {
+        chance *= (count - left_out) as f64 / (left_out + 1) as f64;
+        tail += chance;
+        if tail > 0.025 {
+            return left_out;
+        }
+        left_out += 1;
+    }
+}
+
+/// Medians with 95 % intervals, over the rounds, of what `figure` makes of both sides.
 fn pair(label: &str, sides: (&[Cost], &[Cost]), figure: fn(f64, f64) -> f64) {
     let rounds = || sides.0.iter().zip(sides.1);
     let spread = |values: Vec<f64>| {
         let mut sorted = values;
         sorted.sort_by(f64::total_cmp);
-        let last = sorted.len() - 1;
-        format!("{:8.3} ({:.3} to {:.3})", sorted[last.div_ceil(2)], sorted[1], sorted[last - 1])
+        let (last, outer) = (sorted.len() - 1, outside(sorted.len()));
+        let (low, high) = (sorted[outer], sorted[last - outer]);
+        format!("{:8.3} ({low:.3} to {high:.3})", sorted[last.div_ceil(2)])
     };
     println!(
         "    {label:22} {}, by processor time {}",

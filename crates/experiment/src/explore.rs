@@ -36,6 +36,10 @@ const FLUSH_MAX_S: f64 = 4.0;
 const HURRIED_S: f64 = 0.6;
 /// And those of the search for borders no longer than this, seconds: steps at borders are large.
 const SEARCH_HURRIED_S: f64 = 1.8;
+/// Requests that an open loop's 99th percentile is taken of, and how long they are waited for, seconds.
+const RATE_REQUESTS: f64 = 2000.0;
+const RATE_LEAST_S: f64 = 2.0;
+const RATE_MOST_S: f64 = 5.0;
 /// A writing visit longer than this, layout and warm-up apart, was stalled, seconds.
 const STALL_S: f64 = 15.0;
 
@@ -225,7 +229,8 @@ fn vector_is_due(
     progress: &Progress,
     (next, elapsed_s): (Option<&Visit>, f64),
 ) -> bool {
-    let is_late = |visit: &Visit| matches!(visit.role, Role::Refinement | Role::Extra);
+    let is_late =
+        |visit: &Visit| matches!(visit.role, Role::Refinement | Role::Extra | Role::OpenLoop);
     let needed_s = vector::budget_s(run.header.budget_s) + VISITS_AFTER_VECTOR * progress.visit_s();
     let is_last_moment = elapsed_s + needed_s >= run.budget_s;
     run.vector.is_some() && (is_last_moment || next.is_none_or(is_late))
@@ -384,6 +389,13 @@ fn hurried(rules: Rules, work: &Workload, measure_s: f64) -> Rules {
     }
 }
 
+/// The rules of an open loop: its throughput is soon known, its 99th percentile takes so many requests.
+fn at_a_rate(rules: Rules, rate_per_s: f64) -> Rules {
+    let wanted_s = (RATE_REQUESTS / rate_per_s).clamp(RATE_LEAST_S, RATE_MOST_S);
+    let windows_min = rules.windows_min.max((wanted_s / rules.window_s).ceil() as u32);
+    Rules { windows_min, measure_max_s: rules.measure_max_s.max(wanted_s), ..rules }
+}
+
 fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, Error> {
     let elapsed_s = progress.elapsed_s(run.rig);
     let left_s = run.budget_s - elapsed_s;
@@ -396,6 +408,7 @@ fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, 
             let measure_s = share_of_graphs_s(run, progress, elapsed_s);
             hurried(run.header.rules, &visit.workload, measure_s)
         }
+        Role::OpenLoop => at_a_rate(run.header.rules, visit.workload.rate),
         _ => run.header.rules,
     };
     let rules = Rules {

@@ -4,7 +4,7 @@
 
 use ioscape_analysis::model::{Samples, Training, drift_sd, spread_out};
 use ioscape_model::{
-    Access, Border, Header, Hints, Host, Method, Point, Ranges, Region, Role, Workload,
+    Access, Border, Header, Hints, Host, Method, Point, Ranges, Region, Role, Workload, open_loops,
 };
 
 mod blend;
@@ -126,6 +126,7 @@ pub(crate) fn training(
         samples: plain,
         cold,
         extras,
+        open: open_loops(points),
         device: Vec::new(),
         borders: landscape.borders.clone(),
         processor_borders: Vec::new(),

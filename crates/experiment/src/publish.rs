@@ -53,7 +53,9 @@ pub(crate) fn map(
     let models = drawn.iter().flat_map(|layer| layer.models(revision)).map(Line::Model);
     let sustained = progress.sustained.iter();
     let sustained = sustained.filter_map(|it| finding::first_and_sustained(it, revision));
-    let findings = drawn.iter().flat_map(|layer| layer.findings(revision)).chain(sustained);
+    let at_rates = finding::rate_latency(&progress.points, revision);
+    let findings = drawn.iter().flat_map(|layer| layer.findings(revision));
+    let findings = findings.chain(sustained).chain(at_rates);
     for line in models.chain(findings.map(Line::Finding)) {
         (run.journal)(&line)?;
     }
@@ -65,7 +67,10 @@ pub(crate) fn map(
     (run.on_event)(Event::Map { revision, landscape: &landscape });
     let mut fitted = drawn.into_iter().map(|layer| layer.predictor);
     let main = fitted.next().flatten();
-    Ok(main.map(|main| main.with_device(fitted.next().flatten())))
+    Ok(main.map(|main| match fitted.next() {
+        Some(device) => main.with_device(device),
+        None => main,
+    }))
 }
 
 /// A layer, where it extends, and what is known of it beforehand.

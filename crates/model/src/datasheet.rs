@@ -85,6 +85,16 @@ pub fn named(name: &str) -> Option<Workload> {
     over(name, SPAN_USUAL_BYTES)
 }
 
+/// The line whose latency is also measured at rates.
+pub const RATE_LINE: &str = "read_4k_32";
+
+/// A line at a rate, requests per second, rounded to three digits.
+#[must_use]
+pub fn at_rate(line: &Workload, per_s: f64) -> Workload {
+    let digit = 10_f64.powf(per_s.log10().floor() - 2.0);
+    Workload { rate: (per_s / digit).round() * digit, ..line.clone() }
+}
+
 /// All names, in their order.
 pub fn names() -> impl Iterator<Item = &'static str> {
     DIRECT.iter().chain([&CACHED]).map(|row| row.0)

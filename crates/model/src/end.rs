@@ -108,6 +108,8 @@ pub enum Part {
     Named,
     /// Second visits, from which intervals come.
     Repeats,
+    /// Latency where requests come at a rate.
+    RateLatency,
 }
 
 /// A part of a map that was not measured, or not in full.

@@ -43,6 +43,7 @@ pub mod host;
 mod layer;
 pub mod line;
 pub mod named;
+mod open_loop;
 pub mod point;
 mod ranks;
 pub mod record;
@@ -79,6 +80,7 @@ pub use line::{
     Border, BorderUniqueBytes, Curve, Estimate, Finding, FindingCode, FoundBy, Header, Line, Map,
     Method, ModelLine, Origin, Region, RegionKind, RegionUniqueBytes, Tool,
 };
+pub use open_loop::{OpenLoop, open_loops};
 pub use point::{
     ClassTotals, Classes, Failed, Failure, Interval, Point, RequestClass, ResponseTime, Role, Spent,
 };

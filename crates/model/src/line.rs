@@ -456,6 +456,8 @@ pub enum FindingCode {
     DecliningTail,
     /// Whether writes stay as fast as they are at first.
     FirstAndSustained,
+    /// Latency where requests come at a rate.
+    RateLatency,
     /// What lies beyond a page cache that was not passed, and what it is put together from.
     PutTogether,
     /// The parameters of the model.

@@ -67,6 +67,9 @@ pub enum Role {
     /// With several requests in flight, or with fdatasyncs: on the graphs of both at a focal
     /// vector, or anywhere.
     Extra,
+    /// An open loop: a line of the data sheet at a share of the rate that its closed loop does. Its
+    /// latencies correct those predicted at rates; its throughput is never fitted.
+    OpenLoop,
     /// Never fitted: what a prediction is held against.
     Validation,
     /// One little workload again and again, to notice that the machine changed.

@@ -210,7 +210,7 @@ fn ink_of(role: Role) -> Ink {
     match role {
         Role::ReadBorder => Ink::Read,
         Role::WriteBorder => Ink::Write,
-        Role::Sweep | Role::Family | Role::Extra | Role::Named => Ink::Mixed,
+        Role::Sweep | Role::Family | Role::Extra | Role::OpenLoop | Role::Named => Ink::Mixed,
         Role::Calibration | Role::Refinement => Ink::Fill,
         Role::Canary => Ink::Canary,
         _ => Ink::Plain,

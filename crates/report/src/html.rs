@@ -26,6 +26,7 @@ use crate::html::reproduce::{ReproduceRow, jobs, reproduce};
 use crate::landscape;
 use crate::mark::page_mark;
 use crate::page::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
+use crate::rates;
 use crate::responses;
 use crate::sample::Samples;
 use crate::sayings;
@@ -103,6 +104,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
         costs: small(costs::charts(record, page.answers)),
         responses: small(responses::charts(record, &samples)),
         hosts: Figure::new(hosts::chart(record), "wide"),
+        rates: Figure::new(rates::chart(record), "wide"),
         check: page.check.as_ref().map(Check::from_page),
         predictor: page.predictor.as_ref().map(PredictorSection::new),
         has_model: page.answers.are_there(),
@@ -151,6 +153,7 @@ struct Page<'a> {
     costs: Vec<Figure>,
     responses: Vec<Figure>,
     hosts: Figure,
+    rates: Figure,
     check: Option<Check>,
     parts: Vec<Part>,
     course: Vec<String>,
@@ -190,7 +193,7 @@ impl Page<'_> {
             .chain(&self.costs)
             .chain(&self.responses)
             .chain(check)
-            .chain(Some(&self.hosts).filter(|hosts| !hosts.chart.is_empty()))
+            .chain([&self.hosts, &self.rates].into_iter().filter(|it| !it.chart.is_empty()))
             .chain([&self.slope, &self.order, &self.stability]);
         figures.map(|figure| &figure.chart).collect()
     }

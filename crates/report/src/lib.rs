@@ -25,6 +25,7 @@ mod html;
 mod landscape;
 mod mark;
 mod page;
+mod rates;
 mod responses;
 mod sample;
 mod sayings;

@@ -31,6 +31,7 @@ pub(super) fn training(
         samples: works.iter().map(&mut sample).collect(),
         cold: Vec::new(),
         extras: Vec::new(),
+        open: Vec::new(),
         device: Vec::new(),
         borders: Vec::new(),
         processor_borders: Vec::new(),

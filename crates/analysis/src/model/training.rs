@@ -1,8 +1,8 @@
 //! What models are fitted from.
 
 use ioscape_model::{
-    Border, ClassTotals, Classes, DeviceLayer, Estimate, Hints, Host, Layer, Point, Ranges, Record,
-    Region, ResponseTime, Role, State, Workload,
+    Border, ClassTotals, Classes, DeviceLayer, Estimate, Hints, Host, Layer, OpenLoop, Point,
+    Ranges, Record, Region, ResponseTime, Role, State, Workload, open_loops,
 };
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::{median, robust_sd};
@@ -52,6 +52,8 @@ pub struct Training {
     pub cold: Vec<Sample>,
     /// Those with several requests in flight per process or with fdatasyncs.
     pub extras: Vec<Sample>,
+    /// Open loops, at what share of the closed loop's rate, lowest first. Never fitted.
+    pub open: Vec<OpenLoop>,
     /// The other layer's: what storage does behind the page cache. Never fitted.
     pub device: Vec<Sample>,
     /// Borders, smallest first.
@@ -92,6 +94,7 @@ impl Training {
             samples: plain,
             cold,
             extras,
+            open: open_loops(&record.points),
             device: Vec::new(),
             borders: record.borders.clone(),
             processor_borders: Evidence::from_record(record).processor_borders(),
@@ -129,6 +132,7 @@ impl Training {
             samples: plain,
             cold,
             extras,
+            open: open_loops(&part.points),
             device: device_samples(layer, &record.points),
             processor_borders: evidence.processor_borders(),
             host: record.header.host.clone(),
@@ -219,8 +223,8 @@ pub struct Samples {
 impl Samples {
     /// Those of a layer's visits. Cold ones that found much in the cache all the same are left out.
     pub fn from_points(points: &[Point]) -> Self {
-        let fitted: Vec<Point> =
-            points.iter().filter(|point| point.role != Role::Validation).cloned().collect();
+        let is_fitted = |point: &&Point| !matches!(point.role, Role::Validation | Role::OpenLoop);
+        let fitted: Vec<Point> = points.iter().filter(is_fitted).cloned().collect();
         let (estimates, _) = estimate::pool(&fitted, 0);
         let alive = estimates.iter().filter(|e| e.throughput_bytes_per_s.mean > 1.0);
         let all = alive.map(|estimate| sample(estimate, &fitted));

@@ -4,7 +4,8 @@
 //! once, and how many are done per second. An open loop of a lower rate keeps as many in service as
 //! the closed loop that does this rate (Little's law); what arrives while all are busy waits
 //! besides: on average by Sakasegawa's formula for several servers (1977), which is exact for
-//! Poisson arrivals at one exponential server (`docs/method.md`, section 9).
+//! Poisson arrivals at one exponential server (`docs/method.md`, section 9). Where a map holds open
+//! loops, latencies are corrected by what those differ (`rates.rs`).
 
 use ioscape_model::units::show_seconds;
 use ioscape_model::{
@@ -13,6 +14,7 @@ use ioscape_model::{
 use ioscape_stats::normal_quantile;
 
 use super::Predictor;
+use super::rates::Rates;
 
 /// A 99th percentile over the mean of exponential times is ln 100; times that vary less or more
 /// have the square of the ratio's share of it as squared coefficient of variation.
@@ -34,20 +36,26 @@ pub(super) struct Open {
 }
 
 /// Closed loops of a workload, from one request in flight up to as many as it has.
-struct ClosedLoops {
+struct ClosedLoops<'a> {
     /// Requests in flight, and how long each takes.
     steps: Vec<(f64, PredictedTime)>,
+    /// How latencies at rates differ from what follows.
+    rates: Option<&'a Rates>,
 }
 
-impl ClosedLoops {
+impl ClosedLoops<'_> {
     fn done_per_s((in_flight, time): &(f64, PredictedTime)) -> f64 {
         in_flight / time.mean.value
+    }
+
+    fn most_per_s(&self) -> f64 {
+        self.steps.iter().map(Self::done_per_s).fold(0.0, f64::max)
     }
 
     /// Latency of requests that come at this rate.
     fn at(&self, rate: f64, arrivals: Arrivals) -> Open {
         let steps = &self.steps;
-        let most_per_s = steps.iter().map(Self::done_per_s).fold(0.0, f64::max);
+        let most_per_s = self.most_per_s();
         let rate = rate.min(most_per_s);
         let (servers, last) = steps[steps.len() - 1];
         let enough = steps.iter().find(|step| Self::done_per_s(step) >= rate);
@@ -58,15 +66,14 @@ impl ClosedLoops {
         };
         let queue = Queue::new(rate / most_per_s, servers, &service, arrivals);
         let [mean, p50, p99, p999] = queue.latency(service.mean.value);
-        Open {
-            most_per_s,
-            latency_s: PredictedTime {
-                mean: scale(service.mean, mean),
-                p50: service.p50.map(|figure| scale(figure, p50)),
-                p99: service.p99.map(|figure| scale(figure, p99)),
-                p999: service.p999.map(|figure| scale(figure, p999)),
-            },
-        }
+        let queued = PredictedTime {
+            mean: scale(service.mean, mean),
+            p50: service.p50.map(|figure| scale(figure, p50)),
+            p99: service.p99.map(|figure| scale(figure, p99)),
+            p999: service.p999.map(|figure| scale(figure, p999)),
+        };
+        let as_measured = |rates: &Rates| rates.correct(&queued, rate / most_per_s);
+        Open { most_per_s, latency_s: self.rates.map_or(queued, as_measured) }
     }
 }
 
@@ -76,12 +83,19 @@ impl Predictor {
         self.closed_loops(work).at(work.rate, work.arrivals)
     }
 
-    fn closed_loops(&self, work: &Workload) -> ClosedLoops {
+    /// Latency at this share of the highest rate.
+    pub(super) fn latency_at_share(&self, work: &Workload, share: f64) -> PredictedTime {
+        let loops = self.closed_loops(work);
+        loops.at(share * loops.most_per_s(), work.arrivals).latency_s
+    }
+
+    fn closed_loops(&self, work: &Workload) -> ClosedLoops<'_> {
         let step = |closed: &Workload| {
             let throughput = self.throughput(closed, self.outside(closed).0);
             (closed.in_flight(), self.response_time(closed, throughput))
         };
-        ClosedLoops { steps: closed_loops(work).iter().map(step).collect() }
+        let steps = closed_loops(work).iter().map(step).collect();
+        ClosedLoops { steps, rates: self.rates.as_ref() }
     }
 
     /// The workload at the highest rate at which 99 of 100 requests are done within `p99_max_s` of
@@ -132,7 +146,7 @@ impl Predictor {
 fn never_within(p99_max_s: f64) -> Warning {
     let asked = show_seconds(p99_max_s);
     let text =
-        format!("no rate keeps the 99th percentile within {asked}: one request takes longer");
+        format!("no rate keeps the 99th percentile within {asked}: it is longer at low rates, too");
     let remedy = "ask for a longer --p99-max; the figures shown are those of a closed loop";
     Warning::new(Code::OutOfRange, text, remedy).with_severity(Severity::Warning)
 }

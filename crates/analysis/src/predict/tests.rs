@@ -103,6 +103,7 @@ fn training(seed: u64, count: usize, noise: f64) -> Training {
         samples,
         cold: vec![],
         extras: vec![],
+        open: vec![],
         device: vec![],
         borders: vec![
             border(Curve::Write, TRUTH.write_cache_bytes),
@@ -432,6 +433,29 @@ fn usual() -> Workload {
 fn too_few_workloads_are_refused_with_a_way_out() {
     let error = Predictor::fit(training(1, 5, 0.03)).unwrap_err().to_string();
     assert!(error.contains("5 workloads") && error.contains("--budget"), "{error}");
+}
+
+#[test]
+fn requests_of_the_other_layer_are_refused_with_the_reason_that_holds() {
+    let direct = Workload { access: Access::Direct, ..usual() };
+    let predictor = || Predictor::fit(training(0, 40, 0.04)).unwrap();
+    let of_one_layer = predictor().refuses(&direct).unwrap();
+    assert!(of_one_layer.contains("map of buffered requests"), "{of_one_layer}");
+    let with_few = predictor().with_device(None).refuses(&direct).unwrap();
+    assert!(with_few.contains("too few workloads of access=direct"), "{with_few}");
+}
+
+#[test]
+fn one_at_a_time_and_several_in_flight_count_together_for_a_fit() {
+    let some = |plain: usize, deep: usize| {
+        let mut all = training(0, plain + deep, 0.04);
+        all.extras = all.samples.split_off(plain);
+        all.extras.iter_mut().for_each(|sample| sample.workload.depth = 8);
+        Predictor::fit(all)
+    };
+    assert!(some(8, 4).is_ok());
+    assert!(some(8, 3).is_err());
+    assert!(some(5, 9).is_err());
 }
 
 #[test]

@@ -8,6 +8,9 @@
 //! 5. What else the plans of both layers want, in proportion to their shares of the time; the data
 //!    sheet and the cold reads again from time to time, for their intervals.
 //!
+//! 6. Once both layers have their graphs, in runs of four minutes and more: one line of the data sheet at rates
+//!    of its own, for how latency grows with them.
+//!
 //! Late in the budget the device layer begins though the other has families left. All of this follows
 //! from the points and what they took, so that a run that is gone on with decides as it did.
 
@@ -31,6 +34,9 @@ const ASKED_BEGIN_MIN: f64 = 0.5;
 const BLOCK_S: f64 = 8.0;
 /// The data sheet is visited again after so many seconds of the run.
 const SHEET_AGAIN_S: f64 = 240.0;
+
+/// Rates at which latency is measured, as shares of what the closed loop does: closer where it grows.
+const RATE_SHARES: [f64; 5] = [0.25, 0.5, 0.7, 0.8, 0.9];
 
 /// The plan of a map with a data sheet.
 #[derive(Clone, Debug)]
@@ -103,6 +109,26 @@ impl LayeredPlan {
         left.into_iter().next().filter(|_| is_time)
     }
 
+    /// The next open loop of the line that is measured at rates: the first visit to its closed loop says
+    /// what their shares are of.
+    fn at_a_rate(&self, seen: &Seen<'_>) -> Option<Visit> {
+        if seen.budget_s < SHORT_BUDGET_S || self.header.hosts.is_some() {
+            return None;
+        }
+        let line = &self.sheet.iter().find(|line| line.name == datasheet::RATE_LINE)?.workload;
+        let closed = seen.points.iter().find(|point| point.workload == *line)?;
+        let visit = |share: f64| Visit {
+            workload: datasheet::at_rate(line, share * closed.ops_per_s),
+            role: Role::OpenLoop,
+            round: 0,
+        };
+        let is_left = |visit: &Visit| {
+            let is_rate = visit.workload.check().is_ok() && visit.workload.rate > 0.0;
+            is_rate && seen.may_visit(&visit.workload) && !visit.is_made(seen.points)
+        };
+        RATE_SHARES.map(visit).into_iter().find(is_left)
+    }
+
     /// The next visit of the graphs of hosts.
     fn over_hosts(&self, seen: &Seen<'_>) -> Option<Visit> {
         let visit = |work: &Workload| Visit { workload: work.clone(), role: Role::Named, round: 0 };
@@ -129,22 +155,24 @@ impl LayeredPlan {
         visits.find(|visit| seen.may_visit(&visit.workload) && !visit.is_made(seen.points))
     }
 
-    /// Whether a visit is one of the data sheet's: they take no time from any layer.
+    /// Whether a visit is one of the data sheet's, at a rate or not: they take no time from any layer.
     fn is_line(&self, point: &Point) -> bool {
         let lines = self.sheet.iter().map(|line| &line.workload);
-        point.role == Role::Named
-            && lines.chain(&self.over_hosts).any(|work| *work == point.workload)
+        let is_named = || lines.chain(&self.over_hosts).any(|work| *work == point.workload);
+        point.role == Role::OpenLoop || (point.role == Role::Named && is_named())
     }
 
     fn parted(&self, points: &[Point]) -> Parted {
+        // No plan of a layer chooses open loops, or learns from them.
+        let closed = || points.iter().filter(|point| point.role != Role::OpenLoop);
         let is_main = |point: &&Point| self.layer.holds(point);
         let took_s = |is_wanted: bool| {
-            let visits = points.iter().filter(|point| is_main(point) == is_wanted);
+            let visits = closed().filter(|point| is_main(point) == is_wanted);
             visits.filter(|point| !self.is_line(point)).map(|point| point.elapsed_s).sum()
         };
         Parted {
-            main: points.iter().filter(is_main).cloned().collect(),
-            device: points.iter().filter(|point| Layer::Device.holds(point)).cloned().collect(),
+            main: closed().filter(is_main).cloned().collect(),
+            device: closed().filter(|point| Layer::Device.holds(point)).cloned().collect(),
             main_s: took_s(true),
             device_s: took_s(false),
         }
@@ -209,6 +237,9 @@ impl Plan for LayeredPlan {
         let again = has_families.then(|| (1..rounds).find_map(line_or_cold));
         if let Some(line) = again.flatten() {
             return Some(line);
+        }
+        if has_families && let Some(visit) = self.at_a_rate(seen) {
+            return Some(visit);
         }
         let of_device = |plan: &mut Option<BlendPlan>| plan.as_mut()?.next(&device);
         if is_devices_turn {

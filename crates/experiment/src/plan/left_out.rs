@@ -2,9 +2,9 @@
 
 use ioscape_model::graph::Axis;
 use ioscape_model::units::show_seconds;
-use ioscape_model::{Access, Header, LeftOut, Method, Part, Point, Region};
+use ioscape_model::{Access, Header, LeftOut, Method, Part, Point, Region, Role, datasheet};
 
-use super::Landscape;
+use super::{Landscape, is_short};
 
 /// Budgets below this have no room for a data sheet, seconds: its nine visits take some 30 s, and a
 /// map that can predict needs a minute and a half.
@@ -26,6 +26,7 @@ pub(crate) fn left_out(header: &Header, landscape: &Landscape, points: &[Point])
         (Part::DeviceLayer, device(header, landscape, points)),
         (Part::Named, named(header, points)),
         (Part::Repeats, repeats(header, points)),
+        (Part::RateLatency, rates(header, points)),
     ];
     let left_out = parts.into_iter();
     left_out.filter_map(|(part, text)| Some(LeftOut { part, text: text? })).collect()
@@ -102,4 +103,13 @@ fn repeats(header: &Header, points: &[Point]) -> Option<String> {
         .map(|line| line.name.as_str())
         .collect();
     (!once.is_empty()).then(|| format!("second visits to {}", once.join(", ")))
+}
+
+/// Latency at rates, which comes when all graphs are there.
+fn rates(header: &Header, points: &[Point]) -> Option<String> {
+    let is_wanted = !header.is_quick && !is_short(header) && header.hosts.is_none();
+    let has_line = header.datasheet.iter().any(|line| line.name == datasheet::RATE_LINE);
+    let is_missing = !points.iter().any(|point| point.role == Role::OpenLoop);
+    (is_wanted && has_line && is_missing)
+        .then(|| format!("latency of {} at rates", datasheet::RATE_LINE))
 }

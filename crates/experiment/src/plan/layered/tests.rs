@@ -153,3 +153,23 @@ fn what_was_asked_for_is_visited_in_a_minute_too() {
         assert!(first >= points.len() / 2 - 1, "{budget_s} s: from {first} of {} on", points.len());
     }
 }
+
+#[test]
+fn once_the_graphs_are_there_one_line_is_measured_at_rates() {
+    let header = layered(600.0);
+    let points = course(&header);
+    let open: Vec<&Point> = points.iter().filter(|point| point.role == Role::OpenLoop).collect();
+    let line = &header.datasheet.iter().find(|line| line.name == datasheet::RATE_LINE).unwrap();
+    let closed = points.iter().find(|point| point.workload == line.workload).unwrap();
+    let shares: Vec<f64> =
+        open.iter().map(|point| point.workload.rate / closed.ops_per_s).collect();
+    assert_eq!(shares.len(), RATE_SHARES.len(), "{shares:?}");
+    let off = shares.iter().zip(RATE_SHARES).map(|(share, asked)| (share / asked - 1.0).abs());
+    assert!(off.fold(0.0, f64::max) < 0.01, "{shares:?}");
+    let first_open = points.iter().position(|point| point.role == Role::OpenLoop).unwrap();
+    let last_graph = points.iter().rposition(|point| point.role == Role::Family).unwrap();
+    assert!(points[..first_open].iter().filter(|point| is_device(point)).count() > 10);
+    assert!(first_open < points.len() - 20 || last_graph < first_open);
+    let short = course(&layered(180.0));
+    assert!(short.iter().all(|point| point.role != Role::OpenLoop));
+}
