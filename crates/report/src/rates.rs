@@ -72,6 +72,6 @@ mod tests {
         assert!(chart.caption.starts_with("rand read 4 KiB, QD 32"), "{}", chart.caption);
         assert!(chart.caption.contains("a closed loop does 10.0k IOPS"), "{}", chart.caption);
         assert_eq!(chart.series.len(), 3);
-        assert_eq!(chart.series[1].marks[1].note, "5.00k IOPS: 99 % within 1 ms");
+        assert_eq!(chart.series[1].marks[1].note, "5.00k IOPS: 99 % within 1.00 ms");
     }
 }

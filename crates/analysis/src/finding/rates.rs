@@ -1,12 +1,13 @@
 //! Latency where requests come at a rate, as the open loops of a map show it.
 
-use ioscape_model::units::{show_bytes, show_iops, show_seconds};
+use ioscape_model::units::{show_iops, show_seconds, show_size};
 use ioscape_model::{Finding, FindingCode, Layer, OpenLoop, Point, open_loops};
 
 use super::finding;
 
 /// Bounds that the highest rate is told for, seconds: the first that the lowest rate keeps.
-const BOUNDS_S: [f64; 5] = [1e-4, 1e-3, 1e-2, 1e-1, 1.0];
+const BOUNDS_S: [(f64, &str); 5] =
+    [(1e-4, "100 µs"), (1e-3, "1 ms"), (1e-2, "10 ms"), (1e-1, "100 ms"), (1.0, "1 s")];
 /// A rate is kept where at least this share of what was due was done.
 const DONE_MIN: f64 = 0.98;
 
@@ -15,7 +16,8 @@ pub fn rate_latency(points: &[Point], revision: u32) -> Option<Finding> {
     let open = open_loops(points);
     let first = open.first()?;
     let work = &first.workload;
-    let bound_s = BOUNDS_S.into_iter().find(|bound_s| first.latency_s.p99 <= *bound_s)?;
+    let is_kept = |(bound_s, _): &(f64, &str)| first.latency_s.p99 <= *bound_s;
+    let (bound_s, bound) = BOUNDS_S.into_iter().find(is_kept)?;
     let is_done = |open: &OpenLoop| {
         let visit = points.iter().find(|point| point.workload == open.workload);
         visit.is_some_and(|visit| visit.ops_per_s >= DONE_MIN * open.workload.rate)
@@ -29,9 +31,9 @@ pub fn rate_latency(points: &[Point], revision: u32) -> Option<Finding> {
     let text = format!(
         "Random {} reads that come at a rate, {} in flight at most: p99 stays below {} up to {} IOPS; \
          {} are done at most. p99 is {}.",
-        show_bytes(work.size_mean as f64),
+        show_size(work.size_mean as f64),
         work.in_flight(),
-        show_seconds(bound_s),
+        bound,
         show_iops(kept.workload.rate),
         show_iops(most_per_s),
         open.iter().map(at).collect::<Vec<_>>().join(", "),
@@ -83,7 +85,11 @@ mod tests {
         figure("most_ops_per_s", 10_000.0);
         figure("p99_at_90_percent_s", 0.02);
         assert_eq!((found.revision, found.layer), (3, Layer::Device));
-        assert!(found.text.contains("up to 7.00k IOPS; 10.0k are done"), "{}", found.text);
+        assert!(
+            found.text.contains("p99 stays below 1 ms up to 7.00k IOPS; 10.0k are done"),
+            "{}",
+            found.text
+        );
     }
 
     #[test]
