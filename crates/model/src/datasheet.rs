@@ -91,8 +91,9 @@ pub const RATE_LINE: &str = "read_4k_32";
 /// A line at a rate, requests per second, rounded to three digits.
 #[must_use]
 pub fn at_rate(line: &Workload, per_s: f64) -> Workload {
-    let digit = 10_f64.powf(per_s.log10().floor() - 2.0);
-    Workload { rate: (per_s / digit).round() * digit, ..line.clone() }
+    let places = 2.0 - per_s.log10().floor();
+    let (up, down) = (10_f64.powf(places.max(0.0)), 10_f64.powf((-places).max(0.0)));
+    Workload { rate: (per_s * up / down).round() * down / up, ..line.clone() }
 }
 
 /// All names, in their order.
@@ -134,6 +135,15 @@ fn over(name: &str, span_bytes: u64) -> Option<Workload> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_have_three_digits_and_nothing_behind_them() {
+        let line = named(RATE_LINE).unwrap();
+        for (per_s, shown) in [(48_523.7, "48500"), (573.46, "573"), (30.127, "30.1"), (2.0, "2")] {
+            assert_eq!(at_rate(&line, per_s).rate.to_string(), shown);
+        }
+        assert!(at_rate(&line, 0.0).check().is_err(), "no rate is none");
+    }
 
     #[test]
     fn every_line_can_be_measured_by_its_literal_and_by_its_name() {
