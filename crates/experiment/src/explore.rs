@@ -40,6 +40,8 @@ const SEARCH_HURRIED_S: f64 = 1.8;
 const RATE_REQUESTS: f64 = 2000.0;
 const RATE_LEAST_S: f64 = 2.0;
 const RATE_MOST_S: f64 = 5.0;
+/// They come in so many windows: throughput is quiet by itself there, and such visits end after as many.
+const RATE_WINDOWS: u32 = 10;
 /// A writing visit longer than this, layout and warm-up apart, was stalled, seconds.
 const STALL_S: f64 = 15.0;
 
@@ -391,9 +393,9 @@ fn hurried(rules: Rules, work: &Workload, measure_s: f64) -> Rules {
 
 /// The rules of an open loop: its throughput is soon known, its 99th percentile takes so many requests.
 fn at_a_rate(rules: Rules, rate_per_s: f64) -> Rules {
-    let wanted_s = (RATE_REQUESTS / rate_per_s).clamp(RATE_LEAST_S, RATE_MOST_S);
-    let windows_min = rules.windows_min.max((wanted_s / rules.window_s).ceil() as u32);
-    Rules { windows_min, measure_max_s: rules.measure_max_s.max(wanted_s), ..rules }
+    let measure_max_s = (RATE_REQUESTS / rate_per_s).clamp(RATE_LEAST_S, RATE_MOST_S);
+    let window_s = measure_max_s / f64::from(RATE_WINDOWS);
+    Rules { window_s, windows_min: RATE_WINDOWS, measure_max_s, ..rules }
 }
 
 fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, Error> {
@@ -512,8 +514,25 @@ fn end_line(run: &Run<'_>, progress: &Progress, reason: EndReason) -> End {
 
 #[cfg(test)]
 mod tests {
+    use ioscape_engine::{SimRig, SimSpec};
+    use ioscape_model::datasheet;
+
     use super::*;
     use crate::plan::formula;
+
+    #[test]
+    fn an_open_loop_is_measured_as_long_as_its_99th_percentile_takes() {
+        let line = datasheet::named(datasheet::RATE_LINE).unwrap();
+        for (rate, wanted_s) in [(10_000.0, RATE_LEAST_S), (500.0, RATE_REQUESTS / 500.0)] {
+            let work = datasheet::at_rate(&line, rate);
+            let subject = Subject { work: &work, role: Role::OpenLoop, round: 0, seed: 1 };
+            let rules = at_a_rate(Rules::brief(), rate);
+            let mut rig = SimRig::new(SimSpec::preset("nvme").unwrap(), 1);
+            let point =
+                measure_sparing(&subject, &rules, (&mut rig, u64::MAX), &mut |_| {}).unwrap();
+            assert!(point.spent_s.measuring > 0.95 * wanted_s, "{rate}: {:?}", point.spent_s);
+        }
+    }
 
     #[test]
     fn a_visit_in_which_we_stood_still_is_no_stall_of_the_writers_and_foretells_nothing() {
