@@ -84,7 +84,7 @@ pub struct Predictor {
     knows_cold: bool,
     /// The other layer of a map that has two.
     device: Option<Box<Predictor>>,
-    /// Whether there is such a layer, fitted or with too few workloads.
+    /// The map has such a layer, though it may have too few workloads to fit.
     has_device: bool,
 }
 

@@ -23,7 +23,7 @@ use ioscape_model::{Code, Workload};
 const CHUNK: usize = 64;
 /// fio counts in milliseconds and takes a while to start.
 const FIO_SLICE_S: f64 = 1.0;
-/// Of pairs with fio past the page cache: the medians scatter by some 10 % from second to second.
+/// Rounds of one second on each side, past the page cache: from one to the next ratios differ by 10 %.
 const ROUNDS: usize = 25;
 
 fn main() {

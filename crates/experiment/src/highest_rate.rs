@@ -7,12 +7,10 @@
 //! unless the first visit is far from the bound; what most visits say counts. The interval reaches
 //! from the highest rate that every visit kept to the lowest above it that none did.
 
-use ioscape_model::{Point, Rules};
+use ioscape_model::{DONE_MIN, Point, Rules};
 
 /// A visit this far below the bound, or above it, says enough alone.
 const CLEAR: f64 = 2.0;
-/// A rate is kept where at least this share of what was due was done.
-const DONE_MIN: f64 = 0.98;
 /// Requests that a 99th percentile is worth being taken of, and the longest that is waited for
 /// them, seconds.
 const REQUESTS_WANTED: f64 = 5000.0;

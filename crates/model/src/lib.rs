@@ -80,7 +80,7 @@ pub use line::{
     Border, BorderUniqueBytes, Curve, Estimate, Finding, FindingCode, FoundBy, Header, Line, Map,
     Method, ModelLine, Origin, Region, RegionKind, RegionUniqueBytes, Tool,
 };
-pub use open_loop::{OpenLoop, open_loops};
+pub use open_loop::{DONE_MIN, OpenLoop, open_loops};
 pub use point::{
     ClassTotals, Classes, Failed, Failure, Interval, Point, RequestClass, ResponseTime, Role, Spent,
 };

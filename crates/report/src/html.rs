@@ -103,8 +103,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
         stability: Figure::new(course::stability_chart(record), "wide"),
         costs: small(costs::charts(record, page.answers)),
         responses: small(responses::charts(record, &samples)),
-        hosts: Figure::new(hosts::chart(record), "wide"),
-        rates: Figure::new(rates::chart(record), "wide"),
+        alone: alone([hosts::chart(record), rates::chart(record)]),
         check: page.check.as_ref().map(Check::from_page),
         predictor: page.predictor.as_ref().map(PredictorSection::new),
         has_model: page.answers.are_there(),
@@ -114,6 +113,12 @@ pub fn html(page: &ReportPage<'_>) -> String {
     };
     page.data = script_json(&page.charts());
     page.render().expect("the template writes into a string")
+}
+
+/// Those of the graphs that have anything to draw.
+fn alone<const N: usize>(charts: [Chart; N]) -> Vec<Figure> {
+    let drawn = charts.into_iter().filter(|chart| !chart.is_empty());
+    drawn.map(|chart| Figure::new(chart, "wide")).collect()
 }
 
 fn small(charts: Vec<Chart>) -> Vec<Figure> {
@@ -152,8 +157,8 @@ struct Page<'a> {
     slope: Figure,
     costs: Vec<Figure>,
     responses: Vec<Figure>,
-    hosts: Figure,
-    rates: Figure,
+    /// Graphs with a section of their own.
+    alone: Vec<Figure>,
     check: Option<Check>,
     parts: Vec<Part>,
     course: Vec<String>,
@@ -193,7 +198,7 @@ impl Page<'_> {
             .chain(&self.costs)
             .chain(&self.responses)
             .chain(check)
-            .chain([&self.hosts, &self.rates].into_iter().filter(|it| !it.chart.is_empty()))
+            .chain(&self.alone)
             .chain([&self.slope, &self.order, &self.stability]);
         figures.map(|figure| &figure.chart).collect()
     }

@@ -66,6 +66,7 @@ mod tests {
         let open = [(2500.0, 1e-4), (5000.0, 1e-3)].map(|(rate, p99)| OpenLoop {
             workload: datasheet::at_rate(&line, rate),
             share: rate / 10_000.0,
+            ops_per_s: rate,
             latency_s: ResponseTime { p50: p99 / 2.0, p99, p999: 2.0 * p99, ..Default::default() },
         });
         let chart = chart_of(&open);

@@ -1,15 +1,13 @@
 //! Latency where requests come at a rate, as the open loops of a map show it.
 
 use ioscape_model::units::{show_iops, show_seconds, show_size};
-use ioscape_model::{Finding, FindingCode, Layer, OpenLoop, Point, open_loops};
+use ioscape_model::{DONE_MIN, Finding, FindingCode, Layer, OpenLoop, Point, open_loops};
 
 use super::finding;
 
 /// Bounds that the highest rate is told for, seconds: the first that the lowest rate keeps.
 const BOUNDS_S: [(f64, &str); 5] =
     [(1e-4, "100 µs"), (1e-3, "1 ms"), (1e-2, "10 ms"), (1e-1, "100 ms"), (1.0, "1 s")];
-/// A rate is kept where at least this share of what was due was done.
-const DONE_MIN: f64 = 0.98;
 
 /// Up to which rate p99 keeps a round bound, p99 at every rate, and how many requests are done at most.
 pub fn rate_latency(points: &[Point], revision: u32) -> Option<Finding> {
@@ -18,10 +16,7 @@ pub fn rate_latency(points: &[Point], revision: u32) -> Option<Finding> {
     let work = &first.workload;
     let is_kept = |(bound_s, _): &(f64, &str)| first.latency_s.p99 <= *bound_s;
     let (bound_s, bound) = BOUNDS_S.into_iter().find(is_kept)?;
-    let is_done = |open: &OpenLoop| {
-        let visit = points.iter().find(|point| point.workload == open.workload);
-        visit.is_some_and(|visit| visit.ops_per_s >= DONE_MIN * open.workload.rate)
-    };
+    let is_done = |open: &OpenLoop| open.ops_per_s >= DONE_MIN * open.workload.rate;
     let keeps = |open: &&OpenLoop| open.latency_s.p99 <= bound_s && is_done(open);
     let kept = open.iter().take_while(keeps).last()?;
     let most_per_s = first.workload.rate / first.share;

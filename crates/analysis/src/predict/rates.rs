@@ -19,7 +19,7 @@ const RATES_MIN: usize = 3;
 /// or less, and other workloads are not hit alike.
 const UNSURE_OF_CORRECTION: f64 = 0.5;
 
-/// What was measured over what was predicted.
+/// Factors by which measured latencies exceed predicted ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Rates {
     /// Shares of the highest rate, lowest first.

@@ -155,7 +155,8 @@ impl LayeredPlan {
         visits.find(|visit| seen.may_visit(&visit.workload) && !visit.is_made(seen.points))
     }
 
-    /// Whether a visit is one of the data sheet's, at a rate or not: they take no time from any layer.
+    /// Says that a visit measures a line of the data sheet, in a closed loop or at a rate: its time counts
+    /// for no layer.
     fn is_line(&self, point: &Point) -> bool {
         let lines = self.sheet.iter().map(|line| &line.workload);
         let is_named = || lines.chain(&self.over_hosts).any(|work| *work == point.workload);
