@@ -24,12 +24,14 @@ pub fn describe(clock: &Clock) -> Host {
     let llc_bytes = processor::llc_bytes();
     let meminfo = read("/proc/meminfo").unwrap_or_default();
     let meminfo_bytes = |key| memory::meminfo_bytes(&meminfo, key).unwrap_or(0);
+    let memory_bytes = meminfo_bytes("MemTotal");
+    let limit_bytes = memory_group.as_ref().and_then(Group::memory_limit_bytes);
     let centiseconds = |name| sysctl(name).map_or(0.0, |value| value as f64 / 100.0);
     Host {
         cpu_model: processor::model(),
         cpus: processor::allowed().len() as u32,
         llc_bytes,
-        memory_bytes: meminfo_bytes("MemTotal"),
+        memory_bytes,
         memory_available_bytes: memory::to_be_had_bytes(),
         kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
         os: distribution(),
@@ -45,7 +47,8 @@ pub fn describe(clock: &Clock) -> Host {
             Version::One => 1,
             Version::Two => 2,
         }),
-        memory_limit_bytes: memory_group.as_ref().and_then(Group::memory_limit_bytes),
+        // A virtual machine that is a container has a limit as large as the memory it was to have.
+        memory_limit_bytes: limit_bytes.filter(|limit| *limit < memory_bytes),
         memory_limit_set_bytes: None,
         dirty_limit_set_bytes: None,
         cpu_limit: Group::current("cpu").and_then(|group| group.cpu_limit()),

@@ -177,6 +177,13 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             if goes_on_with_less(progress, &visit.workload) {
                 continue;
             }
+            // What the vector does not use of its part is for the visits.
+            if expected_bytes <= left_bytes && run.vector.is_some() {
+                if let Some(ending) = measure_vector(run, progress, elapsed_s)? {
+                    return Ok(ending);
+                }
+                continue;
+            }
             leave_out(run, progress, &visit, Some(expected_bytes))?;
             if goes_on_reading(progress) {
                 continue;

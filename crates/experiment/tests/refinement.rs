@@ -234,13 +234,16 @@ fn no_visit_begins_after_fitting_has_used_up_the_budget() {
 #[test]
 fn no_more_is_written_than_was_allowed_within_a_visit_either() {
     const MIB: u64 = 1 << 20;
+    // Long enough for each to write that much; what is fitted afterwards is no matter here.
+    const BUDGET_S: f64 = 150.0;
     let mut ended = 0;
     for device in ["nvme", "hdd", "cloud-volume"] {
         for seed in 0..8 {
             // Some of these are less than one visit would write.
             let most_bytes = (100 + 373 * seed) * MIB;
             let written_max_bytes = Some(most_bytes);
-            let record = explored(Asked { device, seed, written_max_bytes, ..USUAL });
+            let asked = Asked { device, seed, budget_s: BUDGET_S, written_max_bytes, ..USUAL };
+            let record = explored(asked);
             let end = record.end.unwrap();
             let shown = format!("{device}, seed {seed}: {} of {most_bytes}", end.written_bytes);
             assert!(end.written_bytes <= most_bytes, "{shown}");

@@ -94,6 +94,8 @@ pub struct Sample {
     pub device_read_bytes_per_s: Option<f64>,
     /// What others wrote to it.
     pub device_write_bytes_per_s: Option<f64>,
+    /// What was discarded on it: blocks of deleted files.
+    pub device_discard_bytes_per_s: Option<f64>,
     /// Pages swapped in and out.
     pub swapped_pages: Option<u64>,
     /// Dirty data and data under write-back at the end, bytes.

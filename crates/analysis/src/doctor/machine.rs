@@ -65,13 +65,30 @@ fn busy(facts: &Facts) -> Option<Warning> {
 fn device_busy(facts: &Facts) -> Option<Warning> {
     let sample = &facts.sample;
     let share = sample.device_busy_fraction?;
+    let device = facts.target.device.as_deref().unwrap_or("the device");
+    let [reads, writes, discards] = [
+        sample.device_read_bytes_per_s,
+        sample.device_write_bytes_per_s,
+        sample.device_discard_bytes_per_s,
+    ]
+    .map(|rate| rate.unwrap_or(0.0));
+    let is_data_moved = reads + writes > 0.0;
+    if !is_data_moved && share > DEVICE_BUSY[0] {
+        let text = format!(
+            "{device} was busy during {} of the time although nobody read or wrote: it discards the \
+             blocks of deleted files ({}), or flushes its cache",
+            show_percent(share),
+            show_rate(discards)
+        );
+        let remedy = "wait until that is done: files that were just deleted take a while";
+        return Some(Warning::new(Code::Neighbours, text, remedy));
+    }
     graded(share, DEVICE_BUSY[0], DEVICE_BUSY[1], || {
         let text = format!(
-            "{} was busy with others during {} of the time (reads {}, writes {})",
-            facts.target.device.as_deref().unwrap_or("the device"),
+            "{device} was busy with others during {} of the time (reads {}, writes {})",
             show_percent(share),
-            show_rate(sample.device_read_bytes_per_s.unwrap_or(0.0)),
-            show_rate(sample.device_write_bytes_per_s.unwrap_or(0.0)),
+            show_rate(reads),
+            show_rate(writes),
         );
         let remedy = "stop what else reads and writes there, or wait for write-back to end";
         Warning::new(Code::Neighbours, text, remedy)

@@ -59,21 +59,32 @@ fn border(facts: &Facts) -> Option<Warning> {
     let available = facts.host.memory_available_bytes;
     let cache_bytes = facts.host.memory_limit_bytes.map_or(available, |limit| limit.min(available));
     let room_bytes = facts.target.free_bytes / 2;
+    let goes_past = |probe: &Probe| {
+        probe.direct_align_bytes.is_some_and(|bytes| bytes > 0)
+            && probe.direct_is_direct != Some(false)
+    };
+    let is_device_seen = facts.probe.as_ref().is_some_and(goes_past);
+    let (means, severity) = if is_device_seen {
+        let means = "a run measures both the cache and, by direct I/O, the storage behind it; where \
+                     the cache ends is computed, not measured";
+        (means, Severity::Note)
+    } else {
+        ("a run would see the cache and not what is behind it", Severity::Warning)
+    };
     (!facts.target.is_in_memory() && room_bytes < cache_bytes).then(|| {
         let text = format!(
-            "the page cache can hold {}, but test files may only take {}: a run would see the \
-             cache and not what is behind it",
+            "the page cache can hold {}, but test files may only take {}: {means}",
             show_bytes(cache_bytes as f64),
             show_bytes(room_bytes as f64)
         );
         let limit_bytes = (room_bytes / 4 / MIB).max(64) * MIB;
         let is_smaller = facts.host.memory_limit_bytes.is_none_or(|limit| limit_bytes < limit);
         let remedy = if is_smaller {
-            format!("`--memory-limit {}M` shows the border", limit_bytes / MIB)
+            format!("`--memory-limit {}M` measures that border", limit_bytes / MIB)
         } else {
             "make room for test files of four times the memory limit".to_owned()
         };
-        Warning::new(Code::BorderNotReached, text, remedy)
+        Warning::new(Code::BorderNotReached, text, remedy).with_severity(severity)
     })
 }
 

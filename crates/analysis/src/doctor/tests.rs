@@ -44,8 +44,17 @@ fn what_others_take_of_the_machine_is_graded() {
     check(|f| sample(f, |s| s.cpu_stolen_fraction = Some(0.3)), Code::StolenTime, Serious, "30");
     check(|f| sample(f, |s| s.cpu_busy_fraction = Some(0.3)), Code::Neighbours, Warning, "30");
     check(|f| sample(f, |s| s.cpu_busy_fraction = Some(0.9)), Code::Neighbours, Serious, "90");
-    check(|f| sample(f, |s| s.device_busy_fraction = Some(0.1)), Code::Neighbours, Warning, "nvme");
-    check(|f| sample(f, |s| s.device_busy_fraction = Some(0.6)), Code::Neighbours, Serious, "60");
+    let read = |s: &mut Sample| s.device_read_bytes_per_s = Some(1e6);
+    let busy = |share: f64| move |f: &mut Facts| f.sample.device_busy_fraction = Some(share);
+    let reading = |share: f64| {
+        move |f: &mut Facts| {
+            busy(share)(f);
+            read(&mut f.sample);
+        }
+    };
+    check(reading(0.1), Code::Neighbours, Warning, "nvme");
+    check(reading(0.6), Code::Neighbours, Serious, "60");
+    check(busy(0.99), Code::Neighbours, Warning, "deleted files");
     check(|f| sample(f, |s| s.memory_pressure = Some(0.05)), Code::Swapping, Warning, "memory");
     check(|f| sample(f, |s| s.swapped_pages = Some(9)), Code::Swapping, Warning, "9 pages");
     check(|f| sample(f, |s| s.dirty_bytes = Some(GIB)), Code::DirtyAtStart, Warning, "1.00 GiB");
@@ -98,7 +107,12 @@ fn room_and_mount_options_are_looked_at() {
         f.target.free_bytes = 10 * GIB;
         f.target.size_bytes = 11 * GIB;
     };
-    check(small, Code::BorderNotReached, Warning, "5.00 GiB");
+    check(small, Code::BorderNotReached, Note, "by direct I/O");
+    let without_direct = |f: &mut Facts| {
+        small(f);
+        f.probe = None;
+    };
+    check(without_direct, Code::BorderNotReached, Warning, "5.00 GiB");
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub(super) fn processor_cache(evidence: &Evidence<'_>) -> Option<Finding> {
     let border = borders.find(|border| evidence.is_processor_cache(border))?;
     let text = format!(
         "A request takes longer once the data no longer fit about {}, but memory still answers: \
-         that is the processor's last-level cache ({}), not the file cache.",
+         the processor's caches end there (its last level has {}), not the file cache.",
         size(border.unique_bytes.capacity),
         size(llc_bytes),
     );

@@ -336,10 +336,33 @@ fn a_border_of_the_papers_plan_says_nothing_about_writes_alone() {
 }
 
 #[test]
+fn where_memory_is_seen_to_answer_a_border_is_the_processors_whatever_its_size() {
+    let mut world = World::with_law(write_back);
+    let law = |work: &Workload| if work.unique_bytes <= 8 * MIB { 11e9 } else { 2.5e9 };
+    for estimate in &mut world.estimates {
+        *estimate = self::estimate(&estimate.workload, law(&estimate.workload));
+    }
+    world.borders = vec![border(Curve::Write, 5.0 * MIB as f64, 4.3)];
+    assert!(world.about("processor_cache").is_empty(), "nothing says that memory takes the writes");
+    assert_eq!(world.about("write_cache").len(), 1);
+    let visit = |absorbed: f64| {
+        let workload = Workload { unique_bytes: 64 * MIB, read_frac: 0.0, ..Workload::default() };
+        let bare = Point::bare(workload, "test", ioscape_model::Interval::exact(2.5e9));
+        Point { write_absorbed_fraction: Some(absorbed), ..bare }
+    };
+    // A visit that is cut short writes most pages once.
+    world.points = [1.0, 0.99, 0.7].map(visit).to_vec();
+    assert!(world.only("processor_cache").text.contains("last level has 32 MiB"));
+    assert!(world.about("write_cache").is_empty(), "writers wait for nobody");
+    world.points = [1.0, 0.5, 0.5].map(visit).to_vec();
+    assert!(world.about("processor_cache").is_empty(), "storage had the pages in between");
+}
+
+#[test]
 fn the_processors_cache_is_not_taken_for_the_file_cache() {
     let mut world = World::with_law(write_back);
     world.borders.insert(0, border(Curve::Mixed, 30.0 * MIB as f64, 2.0));
-    assert!(world.only("processor_cache").text.contains("last-level cache (32 MiB)"));
+    assert!(world.only("processor_cache").text.contains("last level has 32 MiB"));
     assert_eq!(world.only("read_cache").figures["capacity_bytes"], CACHE_BYTES as f64);
     world.borders.pop();
     assert!(world.about("read_cache").is_empty());

@@ -44,6 +44,7 @@ pub(super) fn take(clock: &Clock, device: Option<&Path>) -> Sample {
         device_busy_fraction: rate(|disk| disk.busy_s).map(|busy| busy.min(1.0)),
         device_read_bytes_per_s: rate(|disk| disk.read_bytes),
         device_write_bytes_per_s: rate(|disk| disk.written_bytes),
+        device_discard_bytes_per_s: rate(|disk| disk.discarded_bytes),
         swapped_pages: before.swapped.zip(after.swapped).map(|(then, now)| pages(then, now)),
         dirty_bytes: counters.dirty().map(|dirty| dirty.dirty_bytes + dirty.writeback_bytes),
     }
@@ -100,6 +101,7 @@ impl Ticks {
 struct Disk {
     read_bytes: f64,
     written_bytes: f64,
+    discarded_bytes: f64,
     busy_s: f64,
 }
 
@@ -110,6 +112,8 @@ impl Disk {
         Some(Self {
             read_bytes: fields.get(2)? * 512.0,
             written_bytes: fields.get(6)? * 512.0,
+            // Linux before 4.18 does not count discards.
+            discarded_bytes: fields.get(13).unwrap_or(&0.0) * 512.0,
             busy_s: fields.get(9)? * 1e-3,
         })
     }
@@ -146,6 +150,9 @@ mod tests {
             (disk.read_bytes, disk.written_bytes, disk.busy_s),
             (20_838.0 * 512.0, 318_824.0 * 512.0, 0.42)
         );
+        assert!(disk.discarded_bytes.abs() < 1.0, "not counted there");
+        let disk = Disk::parse("1 0 8 0 2 0 16 0 1 990 990 7 0 4096 3 0 0").unwrap();
+        assert!((disk.discarded_bytes - 4096.0 * 512.0).abs() < 1.0, "{}", disk.discarded_bytes);
         let pressure = "some avg10=16.36 avg60=27.56 avg300=22.03 total=4384212086\nfull total=1";
         let waited_s = pressure_s(pressure).unwrap();
         assert!((waited_s - 4_384.212_086).abs() < 1e-6, "{waited_s}");

@@ -520,27 +520,39 @@ impl Plan for BlendPlan {
     }
 }
 
-/// A region is the storage's only where storage answered: beyond a border of writes the page cache
-/// may still hold all that is read.
+/// A region is the storage's only where storage answered: beyond a border of writes the page cache may
+/// still hold all that is read, and beyond that of a processor's cache take all that is written.
 fn name_by_hits(regions: &mut [Region], points: &[Point]) {
     let storage = RegionKind::Storage.name(None);
-    let name = RegionKind::WriteBack.name(None);
-    if regions.iter().any(|region| region.name == name) {
+    let write_back = RegionKind::WriteBack.name(None);
+    if regions.iter().any(|region| region.name == write_back) {
         return;
     }
-    for region in regions.iter_mut().filter(|region| region.name == storage) {
-        let (from, to) = (region.unique_bytes.from * CLEAR_OF_BORDER, region.unique_bytes.to);
-        let inside = |point: &&Point| {
-            let work = &point.workload;
-            let is_there = (from..=to).contains(&(work.unique_bytes as f64));
-            is_there && work.read_frac > 0.0 && work.state == State::Warm
-        };
-        let hits = points.iter().filter(inside).filter_map(|point| point.hit_fraction);
-        let least = hits.reduce(f64::min);
-        if least.is_some_and(|least| least >= ALL_HIT) {
-            region.name.clone_from(&name);
-        }
+    let Some(place) = regions.iter().position(|region| region.name == storage) else { return };
+    let RegionUniqueBytes { from, to, .. } = regions[place].unique_bytes;
+    let inside = |point: &&Point| {
+        let work = &point.workload;
+        let is_there = (from * CLEAR_OF_BORDER..=to).contains(&(work.unique_bytes as f64));
+        is_there && work.state == State::Warm
+    };
+    let there = || points.iter().filter(inside);
+    let reads = there().filter(|point| point.workload.read_frac > 0.0);
+    let least = reads.filter_map(|point| point.hit_fraction).reduce(f64::min);
+    if least.is_none_or(|least| least < ALL_HIT) {
+        return;
     }
+    let writes = there().filter(|point| point.workload.read_frac < 1.0);
+    let absorbed: Vec<f64> = writes.filter_map(|point| point.write_absorbed_fraction).collect();
+    let all = absorbed.iter().filter(|fraction| **fraction >= ALL_HIT).count();
+    if 2 * all <= absorbed.len() {
+        regions[place].name = write_back;
+        return;
+    }
+    let cache = RegionKind::Cache.name(None);
+    let is_cache = |region: &Region| region.name.starts_with(&cache);
+    regions[place].name.clone_from(&cache);
+    let caches = regions.iter_mut().filter(|region| is_cache(region)).enumerate();
+    caches.for_each(|(at, region)| region.name = RegionKind::Cache.name(Some(at + 1)));
 }
 
 fn border_sentence(border: &Border) -> String {

@@ -84,7 +84,7 @@ pub(super) const TRAPS: &[Trap] = &[
             Flag {
                 what: "test files can only be smaller than the page cache",
                 code: Code::BorderNotReached,
-                severity: Severity::Warning,
+                severity: Severity::Note,
                 advice: "--memory-limit",
             },
         ],

@@ -120,3 +120,45 @@ fn where_writes_run_short_graphs_go_before_points_between_them() {
     }
     assert!(plan.has_families(&Seen::writing_freely(&points, 100.0, 180.0)));
 }
+
+#[test]
+fn a_region_is_named_by_who_answers_there() {
+    let names = |hit: f64, absorbed: f64| {
+        let region = |kind: RegionKind, from: u64, to: u64| {
+            let unique_bytes = RegionUniqueBytes {
+                from: from as f64,
+                to: to as f64,
+                focal: (from + to) as f64 / 2.0,
+            };
+            Region {
+                name: kind.name(None),
+                unique_bytes,
+                focal: Workload::default(),
+                layer: ioscape_model::Layer::Cache,
+                revision: 1,
+            }
+        };
+        let mut regions = [
+            region(RegionKind::Cache, 8 * MIB, 420 * MIB),
+            region(RegionKind::Storage, 420 * MIB, GIB),
+        ];
+        let points = [0.0, 1.0].map(|read_frac| {
+            let workload = Workload { read_frac, unique_bytes: 800 * MIB, ..Workload::default() };
+            let point = formula::point(&Visit { workload, role: Role::Family, round: 0 }, 1e9);
+            Point {
+                hit_fraction: Some(hit),
+                write_absorbed_fraction: (read_frac < 1.0).then_some(absorbed),
+                ..point
+            }
+        });
+        name_by_hits(&mut regions, &points);
+        regions.map(|region| region.name)
+    };
+    assert_eq!(names(0.3, 0.3), ["cache", "storage"]);
+    assert_eq!(names(1.0, 0.5), ["cache", "write-back"]);
+    assert_eq!(
+        names(1.0, 1.0),
+        ["cache 1", "cache 2"],
+        "memory takes both: a processor's cache ends"
+    );
+}
