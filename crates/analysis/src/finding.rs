@@ -166,40 +166,46 @@ impl<'a> Evidence<'a> {
 
     /// Copying gets dearer by a small factor where data no longer fit the last-level cache, but
     /// memory still answers. A cache that could hold all the memory there is has no such border.
-    /// Where the counters show that memory answers, neither the size nor the factor matters: virtual
-    /// machines have as little of the last level as they are given (63 of 300 MiB were seen), and
-    /// writes got 4.3 times as slow.
+    /// Where the counters show that memory answers, it may be as small as it likes and the factor as
+    /// large: virtual machines have as little of the last level as they are given (63 of 300 MiB were
+    /// seen), and writes got 4.3 times as slow.
     fn is_processor_cache(&self, border: &Border) -> bool {
         const STEP_MAX: f64 = 4.0;
         /// Buffers, the kernel and other guests of the machine leave this part of it.
         const SHARED_BY: f64 = 4.0;
         let capacity = border.unique_bytes.capacity;
         let llc_bytes = self.host.llc_bytes.filter(|bytes| *bytes < self.memory_bytes());
-        let near = llc_bytes.is_some_and(|llc_bytes| {
-            let llc_bytes = llc_bytes as f64;
-            (llc_bytes / SHARED_BY..=llc_bytes * 2.0).contains(&capacity)
-        });
+        let Some(llc_bytes) = llc_bytes.map(|bytes| bytes as f64) else { return false };
+        let near = capacity >= llc_bytes / SHARED_BY;
         // Writers do wait for storage at the kernel's limit on dirty data.
-        let dirty_limit = self.host.dirty_limit_bytes as f64;
-        let limited =
-            border.curve == Curve::Write && (capacity / dirty_limit).ln().abs() <= NEAR_LIMIT.ln();
-        let is_likely =
-            near && border.step < STEP_MAX || self.counts_memory_behind(border) == Some(true);
-        is_likely
-            && !limited
+        let at_limit = |limit_bytes: u64| {
+            border.curve == Curve::Write
+                && (capacity / limit_bytes as f64).ln().abs() <= NEAR_LIMIT.ln()
+        };
+        let is_counted = !at_limit(self.host.dirty_background_bytes)
+            && self.counts_memory_behind(border) == Some(true);
+        (near && border.step < STEP_MAX || is_counted)
+            && capacity <= llc_bytes * 2.0
+            && !at_limit(self.host.dirty_limit_bytes)
             && border.found_by != FoundBy::Counters
             && !self.target.is_simulated()
             && self.is_memory_behind(border)
     }
 
-    /// Whether the counters say that memory answered what was measured behind a border: reads found
-    /// their pages, and pages were written again before storage had them. `None` where nothing was counted.
+    /// Whether the counters say that memory answered what was measured between a border and the next:
+    /// reads found their pages, and pages were written again before storage had them. `None` where
+    /// nothing was counted.
     fn counts_memory_behind(&self, border: &Border) -> Option<bool> {
         const ALL: f64 = 0.97;
+        let from_bytes = border.unique_bytes.capacity * BEHIND;
+        let others = self.borders.iter().filter(|other| other.curve == border.curve);
+        let next = others.map(|other| other.unique_bytes.low).filter(|low| *low > from_bytes);
+        let to_bytes = next.fold(f64::INFINITY, f64::min);
         let is_behind = |point: &&Point| {
             let work = &point.workload;
             let is_cached = work.access == Access::Buffered && work.state == State::Warm;
-            is_cached && work.unique_bytes as f64 >= border.unique_bytes.capacity * BEHIND
+            let is_plain = work.fsync_every == 0 && work.rate <= 0.0;
+            is_cached && is_plain && (from_bytes..to_bytes).contains(&(work.unique_bytes as f64))
         };
         let counted = |point: &Point| match border.curve {
             Curve::Write => {

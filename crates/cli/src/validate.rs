@@ -187,8 +187,10 @@ fn difference(recorded: &Header, target: &Target, host: &Host) -> Option<String>
     let limit = |bytes: Option<u64>| {
         bytes.map_or_else(|| "none".to_owned(), |bytes| show_bytes(bytes as f64))
     };
-    if then.memory_limit_bytes != now.memory_limit_bytes {
-        let (was, is) = (limit(then.memory_limit_bytes), limit(now.memory_limit_bytes));
+    // Earlier builds recorded limits above the memory, too, which never take effect.
+    let was = then.memory_limit_bytes.filter(|limit| *limit < then.memory_bytes);
+    if was != now.memory_limit_bytes {
+        let (was, is) = (limit(was), limit(now.memory_limit_bytes));
         return Some(format!(
             "the memory limit was {was} and is {is} now; run in a control group like the record's"
         ));

@@ -47,8 +47,8 @@ pub fn describe(clock: &Clock) -> Host {
             Version::One => 1,
             Version::Two => 2,
         }),
-        // A virtual machine that is a container has a limit as large as the memory it was to have.
-        memory_limit_bytes: limit_bytes.filter(|limit| *limit < memory_bytes),
+        // A limit at or above the memory never takes effect; some virtual machines for containers have one.
+        memory_limit_bytes: limit_bytes.filter(|limit| memory_bytes == 0 || *limit < memory_bytes),
         memory_limit_set_bytes: None,
         dirty_limit_set_bytes: None,
         cpu_limit: Group::current("cpu").and_then(|group| group.cpu_limit()),

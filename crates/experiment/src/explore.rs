@@ -210,7 +210,8 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
 }
 
 /// The system vector follows the graphs of both layers; where they take all of the time it comes so
-/// many visits before there would be none left for it.
+/// many visits before there would be none left for it, and where the next visit needs bytes that are
+/// kept for it, before that visit.
 const VISITS_AFTER_VECTOR: f64 = 2.0;
 /// A device whose wear is bounded is spared the vector where less than this may be written, bytes: a
 /// round writes some 200 MiB at most.

@@ -10,9 +10,10 @@ use ioscape_analysis::model::Training;
 use ioscape_analysis::predict::Predictor;
 use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_engine::{Error, Finished, Prepared, Rig, Window};
-use ioscape_experiment::explore::{Earlier, Event, Run, explore};
+use ioscape_experiment::explore::{Earlier, Event, MeasureVector, Run, explore};
 use ioscape_experiment::plan::extent;
 use ioscape_experiment::plan::{BlendPlan, BlendSettings, Plan, Seen};
+use ioscape_experiment::vector::SystemVector;
 use ioscape_model::{Code, EndReason, Header, Hints, Limits, Line, Point, Record, Role, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -27,6 +28,8 @@ struct Asked {
     written_max_bytes: Option<u64>,
     /// `None`: as many refinement points as usual.
     refinement_per_round: Option<usize>,
+    /// Whether a system vector is measured, and what it writes.
+    vector_bytes: Option<u64>,
     /// How long fitting the models of a map takes, on the clock of the run.
     map_s: f64,
 }
@@ -38,6 +41,7 @@ const USUAL: Asked = Asked {
     precision: None,
     written_max_bytes: None,
     refinement_per_round: None,
+    vector_bytes: None,
     map_s: 0.0,
 };
 
@@ -122,7 +126,11 @@ fn explored(asked: Asked) -> Record {
         header: &header,
         budget_s: asked.budget_s,
         interrupt: &AtomicBool::new(false),
-        vector: None,
+        vector: asked.vector_bytes.map(|written_bytes| {
+            let vector = SystemVector { written_bytes, ..SystemVector::default() };
+            let measure: Box<MeasureVector> = Box::new(move |_, _| Ok(vector.clone()));
+            measure
+        }),
         journal: &mut write,
         on_event: &mut |event| {
             if let Event::Map { .. } = event {
@@ -257,6 +265,18 @@ fn no_more_is_written_than_was_allowed_within_a_visit_either() {
         }
     }
     assert!(ended > 8, "{ended}");
+}
+
+/// From 8 GiB on, 2 GiB of what may be written are kept for the vector.
+#[test]
+fn what_the_vector_leaves_of_its_bytes_is_for_the_visits() {
+    const GIB: u64 = 1 << 30;
+    let vector_bytes = Some(GIB / 5);
+    let written_max_bytes = Some(10 * GIB);
+    let asked = Asked { device: "nvme", budget_s: 150.0, written_max_bytes, vector_bytes, ..USUAL };
+    let end = explored(asked).end.unwrap();
+    let by_visits = end.written_bytes - GIB / 5;
+    assert!((8 * GIB + GIB / 4..=10 * GIB).contains(&by_visits), "{by_visits}");
 }
 
 #[test]

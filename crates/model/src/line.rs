@@ -341,6 +341,20 @@ impl RegionKind {
         };
         number.map_or_else(|| name.to_owned(), |number| format!("{name} {number}"))
     }
+
+    /// The kind of a region with this name, its number left out.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let bare = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end();
+        let all = [
+            Self::WholeRange,
+            Self::Cache,
+            Self::WriteCache,
+            Self::WriteBack,
+            Self::Storage,
+            Self::Device,
+        ];
+        all.into_iter().find(|kind| kind.name(None) == bare)
+    }
 }
 
 impl Region {

@@ -51,13 +51,18 @@ fn capacity_ratio(from: &Interval, to: &Interval) -> Figure {
     Difference::exact((to.mean / from.mean).ln(), sd).at(LEVEL).ratio
 }
 
-/// Regions of one name in both, and those that only one of them has.
+/// Regions of one name in both, and those that only one of them has. The first of several caches is
+/// the one that another map calls the cache.
 pub fn regions(
     baseline: (&System<'_>, &[Region]),
     other: (&System<'_>, &[Region]),
 ) -> Vec<RegionComparison> {
     let run = run::spread(&baseline.0.canaries, &other.0.canaries);
-    let named = |regions: &[Region], name: &str| regions.iter().position(|r| r.name == name);
+    let first = |name: &str| name.strip_suffix(" 1").unwrap_or(name).to_owned();
+    let named = |regions: &[Region], name: &str| {
+        let exact = regions.iter().position(|region| region.name == name);
+        exact.or_else(|| regions.iter().position(|region| first(&region.name) == first(name)))
+    };
     let mut names: Vec<&str> = baseline.1.iter().map(|region| region.name.as_str()).collect();
     names
         .extend(other.1.iter().map(|r| r.name.as_str()).filter(|n| named(baseline.1, n).is_none()));

@@ -72,14 +72,17 @@ fn device_busy(facts: &Facts) -> Option<Warning> {
         sample.device_discard_bytes_per_s,
     ]
     .map(|rate| rate.unwrap_or(0.0));
-    let is_data_moved = reads + writes > 0.0;
-    if !is_data_moved && share > DEVICE_BUSY[0] {
-        let text = format!(
-            "{device} was busy during {} of the time although nobody read or wrote: it discards the \
-             blocks of deleted files ({}), or flushes its cache",
-            show_percent(share),
-            show_rate(discards)
-        );
+    // What deletes files also writes to a journal; a large discard is counted when it ends.
+    let is_discarding = discards > reads + writes;
+    if (is_discarding || reads + writes <= 0.0) && share > DEVICE_BUSY[0] {
+        let how = if is_discarding {
+            format!("with discarding the blocks of deleted files ({})", show_rate(discards))
+        } else {
+            "although nothing was read or written: it discards the blocks of deleted files, flushes \
+             its cache, or does not answer"
+                .to_owned()
+        };
+        let text = format!("{device} was busy during {} of the time {how}", show_percent(share));
         let remedy = "wait until that is done: files that were just deleted take a while";
         return Some(Warning::new(Code::Neighbours, text, remedy));
     }

@@ -65,8 +65,8 @@ fn border(facts: &Facts) -> Option<Warning> {
     };
     let is_device_seen = facts.probe.as_ref().is_some_and(goes_past);
     let (means, severity) = if is_device_seen {
-        let means = "a run measures both the cache and, by direct I/O, the storage behind it; where \
-                     the cache ends is computed, not measured";
+        let means = "a run of three minutes or more also measures the storage behind it, by direct I/O; \
+                     where the cache ends is computed, not measured";
         (means, Severity::Note)
     } else {
         ("a run would see the cache and not what is behind it", Severity::Warning)

@@ -55,6 +55,11 @@ fn what_others_take_of_the_machine_is_graded() {
     check(reading(0.1), Code::Neighbours, Warning, "nvme");
     check(reading(0.6), Code::Neighbours, Serious, "60");
     check(busy(0.99), Code::Neighbours, Warning, "deleted files");
+    let discarding = |f: &mut Facts| {
+        reading(0.99)(f);
+        f.sample.device_discard_bytes_per_s = Some(4e9);
+    };
+    check(discarding, Code::Neighbours, Warning, "4.00 GB/s");
     check(|f| sample(f, |s| s.memory_pressure = Some(0.05)), Code::Swapping, Warning, "memory");
     check(|f| sample(f, |s| s.swapped_pages = Some(9)), Code::Swapping, Warning, "9 pages");
     check(|f| sample(f, |s| s.dirty_bytes = Some(GIB)), Code::DirtyAtStart, Warning, "1.00 GiB");

@@ -354,6 +354,14 @@ fn where_memory_is_seen_to_answer_a_border_is_the_processors_whatever_its_size()
     world.points = [1.0, 0.99, 0.7].map(visit).to_vec();
     assert!(world.only("processor_cache").text.contains("last level has 32 MiB"));
     assert!(world.about("write_cache").is_empty(), "writers wait for nobody");
+    let points = world.points.clone();
+    world.borders[0] = border(Curve::Write, 70.0 * MIB as f64, 4.3);
+    world.points.iter_mut().for_each(|point| point.workload.unique_bytes = 300 * MIB);
+    assert!(world.about("processor_cache").is_empty(), "no processor's cache is that large");
+    world.borders[0] = border(Curve::Write, 5.0 * MIB as f64, 4.3);
+    world.points = points;
+    world.points.iter_mut().for_each(|point| point.workload.fsync_every = 1);
+    assert!(world.about("processor_cache").is_empty(), "commits say nothing");
     world.points = [1.0, 0.5, 0.5].map(visit).to_vec();
     assert!(world.about("processor_cache").is_empty(), "storage had the pages in between");
 }

@@ -520,39 +520,40 @@ impl Plan for BlendPlan {
     }
 }
 
-/// A region is the storage's only where storage answered: beyond a border of writes the page cache may
-/// still hold all that is read, and beyond that of a processor's cache take all that is written.
+/// A region is the storage's only where storage answered. Beyond a border of writes the page cache may
+/// still hold all that is read; beyond a processor's cache memory still takes all that is written.
 fn name_by_hits(regions: &mut [Region], points: &[Point]) {
-    let storage = RegionKind::Storage.name(None);
-    let write_back = RegionKind::WriteBack.name(None);
-    if regions.iter().any(|region| region.name == write_back) {
-        return;
+    let kinds: Vec<RegionKind> =
+        regions.iter().map(|region| kind_by_hits(region, points)).collect();
+    for (at, region) in regions.iter_mut().enumerate() {
+        let namesakes = |kinds: &[RegionKind]| kinds.iter().filter(|k| **k == kinds[at]).count();
+        let is_only = kinds.iter().filter(|kind| **kind == kinds[at]).count() == 1;
+        let number = namesakes(&kinds[..=at]);
+        region.name = kinds[at].name((!is_only).then_some(number));
     }
-    let Some(place) = regions.iter().position(|region| region.name == storage) else { return };
-    let RegionUniqueBytes { from, to, .. } = regions[place].unique_bytes;
+}
+
+fn kind_by_hits(region: &Region, points: &[Point]) -> RegionKind {
+    let kind = RegionKind::from_name(&region.name).unwrap_or(RegionKind::WholeRange);
+    if !matches!(kind, RegionKind::Storage | RegionKind::WriteBack) {
+        return kind;
+    }
+    let RegionUniqueBytes { from, to, .. } = region.unique_bytes;
     let inside = |point: &&Point| {
         let work = &point.workload;
         let is_there = (from * CLEAR_OF_BORDER..=to).contains(&(work.unique_bytes as f64));
-        is_there && work.state == State::Warm
+        is_there && work.state == State::Warm && work.fsync_every == 0 && work.rate <= 0.0
     };
     let there = || points.iter().filter(inside);
     let reads = there().filter(|point| point.workload.read_frac > 0.0);
     let least = reads.filter_map(|point| point.hit_fraction).reduce(f64::min);
     if least.is_none_or(|least| least < ALL_HIT) {
-        return;
+        return kind;
     }
     let writes = there().filter(|point| point.workload.read_frac < 1.0);
     let absorbed: Vec<f64> = writes.filter_map(|point| point.write_absorbed_fraction).collect();
     let all = absorbed.iter().filter(|fraction| **fraction >= ALL_HIT).count();
-    if 2 * all <= absorbed.len() {
-        regions[place].name = write_back;
-        return;
-    }
-    let cache = RegionKind::Cache.name(None);
-    let is_cache = |region: &Region| region.name.starts_with(&cache);
-    regions[place].name.clone_from(&cache);
-    let caches = regions.iter_mut().filter(|region| is_cache(region)).enumerate();
-    caches.for_each(|(at, region)| region.name = RegionKind::Cache.name(Some(at + 1)));
+    if 2 * all > absorbed.len() { RegionKind::Cache } else { RegionKind::WriteBack }
 }
 
 fn border_sentence(border: &Border) -> String {

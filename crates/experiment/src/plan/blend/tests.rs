@@ -123,7 +123,7 @@ fn where_writes_run_short_graphs_go_before_points_between_them() {
 
 #[test]
 fn a_region_is_named_by_who_answers_there() {
-    let names = |hit: f64, absorbed: f64| {
+    let names = |last: RegionKind, hit: f64, absorbed: f64| {
         let region = |kind: RegionKind, from: u64, to: u64| {
             let unique_bytes = RegionUniqueBytes {
                 from: from as f64,
@@ -138,10 +138,8 @@ fn a_region_is_named_by_who_answers_there() {
                 revision: 1,
             }
         };
-        let mut regions = [
-            region(RegionKind::Cache, 8 * MIB, 420 * MIB),
-            region(RegionKind::Storage, 420 * MIB, GIB),
-        ];
+        let mut regions =
+            [region(RegionKind::Cache, 8 * MIB, 420 * MIB), region(last, 420 * MIB, GIB)];
         let points = [0.0, 1.0].map(|read_frac| {
             let workload = Workload { read_frac, unique_bytes: 800 * MIB, ..Workload::default() };
             let point = formula::point(&Visit { workload, role: Role::Family, round: 0 }, 1e9);
@@ -154,11 +152,11 @@ fn a_region_is_named_by_who_answers_there() {
         name_by_hits(&mut regions, &points);
         regions.map(|region| region.name)
     };
-    assert_eq!(names(0.3, 0.3), ["cache", "storage"]);
-    assert_eq!(names(1.0, 0.5), ["cache", "write-back"]);
-    assert_eq!(
-        names(1.0, 1.0),
-        ["cache 1", "cache 2"],
-        "memory takes both: a processor's cache ends"
-    );
+    let storage = RegionKind::Storage;
+    assert_eq!(names(storage, 0.3, 0.3), ["cache", "storage"]);
+    assert_eq!(names(storage, 1.0, 0.5), ["cache", "write-back"]);
+    for kind in [storage, RegionKind::WriteBack] {
+        let why = "memory takes both: a processor's cache ends";
+        assert_eq!(names(kind, 1.0, 1.0), ["cache 1", "cache 2"], "{why}");
+    }
 }
