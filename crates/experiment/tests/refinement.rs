@@ -28,7 +28,7 @@ struct Asked {
     written_max_bytes: Option<u64>,
     /// `None`: as many refinement points as usual.
     refinement_per_round: Option<usize>,
-    /// Whether a system vector is measured, and what it writes.
+    /// Bytes that measuring the system vector writes; `None` measures none.
     vector_bytes: Option<u64>,
     /// How long fitting the models of a map takes, on the clock of the run.
     map_s: f64,

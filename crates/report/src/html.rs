@@ -115,7 +115,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
     page.render().expect("the template writes into a string")
 }
 
-/// Those of the graphs that have anything to draw.
+/// Draws these graphs and leaves out the empty ones.
 fn alone<const N: usize>(charts: [Chart; N]) -> Vec<Figure> {
     let drawn = charts.into_iter().filter(|chart| !chart.is_empty());
     drawn.map(|chart| Figure::new(chart, "wide")).collect()
