@@ -23,7 +23,7 @@ pub use sustained::first_and_sustained;
 /// A border this close to one of the kernel's limits, by this factor, is that limit's.
 const NEAR_LIMIT: f64 = 1.4;
 
-/// What lies behind a border shows from this many times its capacity on.
+/// Visits to at least so many times a border's capacity show who answers behind it.
 const BEHIND: f64 = 1.25;
 
 /// What findings are drawn from: one closed map and what is known of the machine.
@@ -182,8 +182,8 @@ impl<'a> Evidence<'a> {
             border.curve == Curve::Write
                 && (capacity / limit_bytes as f64).ln().abs() <= NEAR_LIMIT.ln()
         };
-        let is_counted = !at_limit(self.host.dirty_background_bytes)
-            && self.counts_memory_behind(border) == Some(true);
+        let is_counted =
+            !at_limit(self.host.dirty_background_bytes) && self.counts_memory_behind(border);
         (near && border.step < STEP_MAX || is_counted)
             && capacity <= llc_bytes * 2.0
             && !at_limit(self.host.dirty_limit_bytes)
@@ -192,10 +192,9 @@ impl<'a> Evidence<'a> {
             && self.is_memory_behind(border)
     }
 
-    /// Whether the counters say that memory answered what was measured between a border and the next:
-    /// reads found their pages, and pages were written again before storage had them. `None` where
-    /// nothing was counted.
-    fn counts_memory_behind(&self, border: &Border) -> Option<bool> {
+    /// Says that memory answered most visits between a border and the next, by the counters: reads found
+    /// their pages, and pages were written again before storage had them.
+    fn counts_memory_behind(&self, border: &Border) -> bool {
         const ALL: f64 = 0.97;
         let from_bytes = border.unique_bytes.capacity * BEHIND;
         let others = self.borders.iter().filter(|other| other.curve == border.curve);
@@ -217,7 +216,7 @@ impl<'a> Evidence<'a> {
         let shares: Vec<f64> = self.points.iter().filter(is_behind).filter_map(counted).collect();
         let all = shares.iter().filter(|share| **share >= ALL).count();
         // The first writes to a page are not written again: a visit that is cut short counts fewer.
-        (!shares.is_empty()).then_some(2 * all > shares.len())
+        2 * all > shares.len()
     }
 
     /// Whether what was measured next behind a border ran at a speed that only memory has.
