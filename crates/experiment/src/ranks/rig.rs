@@ -315,13 +315,15 @@ impl RanksRig {
         if visit.work.rate > 0.0 {
             return Vec::new();
         }
+        let place = |rank: &RankFigures| self.hosts.ranks.get(rank.rank as usize);
         let course = |(rank, counted): (&RankFigures, &Counted)| Course {
+            host: place(rank).map_or(rank.rank, |place| place.host),
             processes: rank.processes,
             rates: counted.rates.clone(),
             length_s: counted.length_s,
             waits: rank.waits,
             is_one_by_one: visit.work.depth == 1,
-            storage: self.hosts.ranks.get(rank.rank as usize).map(RankPlace::storage),
+            storage: place(rank).map(RankPlace::storage),
         };
         let courses: Vec<Course> = ranks.each.iter().zip(&visit.counted).map(course).collect();
         let mut warnings = Vec::new();
