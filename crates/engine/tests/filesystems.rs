@@ -548,8 +548,11 @@ fn behind_a_network_a_visit_finds_its_data_in_the_memory_of_the_server() {
     if !dropped {
         return skipped(format_args!("pages of the server's file cannot be dropped here"));
     }
+    let before = served_bytes(&source);
     rig.prepare(&work(DATA_BYTES)).unwrap();
     assert!(held_bytes() > Some(DATA_BYTES / 10 * 9), "{:?} in memory", held_bytes());
+    let served = served_bytes(&source) - before;
+    assert!(served > 2 * DATA_BYTES, "{served} bytes came from the server: not all of them twice");
     drop_cache(&file, 0..DATA_BYTES).unwrap();
     rig.prepare(&work(DATA_BYTES)).unwrap();
     let again = held_bytes().unwrap();

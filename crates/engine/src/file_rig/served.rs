@@ -1,5 +1,7 @@
 //! On a filesystem of another machine, what a miss costs depends on what that machine keeps in its own
-//! memory: a visit whose requests reach it has all of its data read there once before it starts.
+//! memory: a visit whose requests reach it has all of its data read there twice before it starts. Data
+//! read once do not displace pages that were used more often (ext4 in a group of 160 MiB, full of such
+//! pages: of 120 MiB that were read once 65 % stayed, read twice 96 %).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,9 +15,9 @@ use crate::error::{Error, Result};
 use crate::files::{BLOCK_BYTES, OpenAccess};
 use crate::target::Directory;
 
-/// Reading a visit's data takes no longer, nanoseconds. A server that keeps more than passes in that
-/// time holds them from when they were laid out, or shows a smaller cache than it has.
-const READ_MAX_NS: u64 = 5_000_000_000;
+/// Reading a visit's data twice takes no longer, nanoseconds. A server that keeps more than passes in
+/// that time holds them from when they were laid out, or shows a smaller cache than it has.
+const READ_MAX_NS: u64 = 10_000_000_000;
 /// So much is asked for at a time, bytes.
 const REQUEST_BYTES: u64 = 1 << 20;
 
@@ -43,7 +45,7 @@ impl FileRig {
         }
         let until_ns = self.clock.now_ns() + READ_MAX_NS;
         let mut memory = Aligned::new(REQUEST_BYTES as usize);
-        for (number, length) in shares {
+        for (number, length) in shares.iter().chain(shares) {
             let Ok(file) = self.files.open_again(*number, OpenAccess::Direct) else {
                 return Ok(());
             };
