@@ -81,17 +81,31 @@ fn is_for_many(command: &Command) -> bool {
     matches!(command, Command::Run(_) | Command::Measure(_) | Command::Validate(_))
 }
 
+/// A command loads storage: started by each rank for itself, it would disturb the others.
+fn loads_storage(command: &Command) -> bool {
+    match command {
+        Command::Suite(_) | Command::Replay(_) | Command::Vector(_) => true,
+        Command::Compare(args) => args.live,
+        _ => is_for_many(command),
+    }
+}
+
 /// Refuses ranks whose launcher is there and whose environment is not: each would take itself for the
 /// only one.
 fn refuse_unannounced(command: &Command) -> anyhow::Result<()> {
-    if !is_for_many(command) {
+    if !loads_storage(command) {
         return Ok(());
     }
     let Some(launcher) = launcher_above() else { return Ok(()) };
+    let remedy = if is_for_many(command) {
+        "put `sudo` before the launcher"
+    } else {
+        "start it once, without a launcher"
+    };
     Err(usage(format!(
         "{} started this, and its variables are not in the environment (`sudo` and `env -i` empty \
-         it), so that ranks cannot find each other: put `sudo` before the launcher, or add `--mpi \
-         off` where this is to measure by itself",
+         it), so that ranks cannot find each other: {remedy}, or add `--mpi off` where this is to \
+         measure by itself",
         launcher.display()
     )))
 }

@@ -127,7 +127,14 @@ fn a_rank_whose_environment_was_emptied_is_refused() {
         "{shown}"
     );
     assert!(output.stdout.is_empty() && shown.lines().count() == 1, "{shown}");
-    // Whoever wants that is not held up, and what is for one host is not either.
+    for command in ["vector", "suite iostone", "replay tar", "compare --live sim:nvme"] {
+        let refused = below(&format!("{command} {}", target.display()));
+        let shown = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{command}: {shown}");
+        let is_told = shown.contains("mpirun started this") && shown.contains("start it once");
+        assert!(is_told, "{command}: {shown}");
+    }
+    // `--mpi off` and commands that load nothing are not refused.
     let quickly = format!("measure sim:nvme -w {WORK} --rounds 1 --json --quiet --mpi off");
     assert!(below(&quickly).status.success());
     assert!(below("--version").status.success());
