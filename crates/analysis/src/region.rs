@@ -101,9 +101,5 @@ fn names(dividing: &[&Border]) -> Vec<String> {
         _ => RegionKind::Cache,
     };
     let kinds: Vec<RegionKind> = (0..=dividing.len()).map(kind).collect();
-    let numbered = |i: usize| {
-        let namesakes = |range: &[RegionKind]| range.iter().filter(|k| **k == kinds[i]).count();
-        kinds[i].name((namesakes(&kinds) > 1).then(|| namesakes(&kinds[..=i])))
-    };
-    (0..kinds.len()).map(numbered).collect()
+    RegionKind::names(&kinds)
 }

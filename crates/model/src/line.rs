@@ -342,6 +342,16 @@ impl RegionKind {
         number.map_or_else(|| name.to_owned(), |number| format!("{name} {number}"))
     }
 
+    /// The names of a map's regions, from the smallest data on: where several are of one kind, they
+    /// are numbered from 1.
+    pub fn names(kinds: &[Self]) -> Vec<String> {
+        let count = |kind: Self, among: &[Self]| among.iter().filter(|one| **one == kind).count();
+        let name = |(at, kind): (usize, &Self)| {
+            kind.name((count(*kind, kinds) > 1).then(|| count(*kind, &kinds[..=at])))
+        };
+        kinds.iter().enumerate().map(name).collect()
+    }
+
     /// The kind of a region with this name, its number left out.
     pub fn from_name(name: &str) -> Option<Self> {
         let bare = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end();

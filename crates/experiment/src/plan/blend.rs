@@ -525,11 +525,8 @@ impl Plan for BlendPlan {
 fn name_by_hits(regions: &mut [Region], points: &[Point]) {
     let kinds: Vec<RegionKind> =
         regions.iter().map(|region| kind_by_hits(region, points)).collect();
-    for (at, region) in regions.iter_mut().enumerate() {
-        let namesakes = |kinds: &[RegionKind]| kinds.iter().filter(|k| **k == kinds[at]).count();
-        let is_only = kinds.iter().filter(|kind| **kind == kinds[at]).count() == 1;
-        let number = namesakes(&kinds[..=at]);
-        region.name = kinds[at].name((!is_only).then_some(number));
+    for (region, name) in regions.iter_mut().zip(RegionKind::names(&kinds)) {
+        region.name = name;
     }
 }
 
