@@ -145,11 +145,12 @@ impl PaperPlan {
         let ends: Vec<f64> = edges.chain([range.max as f64]).collect();
         let mut from = 0.0;
         map.regions.clear();
-        for (index, &to) in ends.iter().enumerate() {
+        let kinds: Vec<RegionKind> = (0..ends.len()).map(|at| kind(at, ends.len())).collect();
+        for (&to, name) in ends.iter().zip(RegionKind::names(&kinds)) {
             let middle = multiple(f64::midpoint(from, to), FOCAL_UNIQUE_STEP);
             let focal = middle.clamp(range.min, range.max);
             map.regions.push(Region {
-                name: region_name(index, ends.len()),
+                name,
                 unique_bytes: RegionUniqueBytes {
                     from: from.max(range.min as f64),
                     to,
@@ -216,13 +217,13 @@ fn sizes(borders: &[Border]) -> String {
     shown.join(", ")
 }
 
-/// What a region seems to be, by its place alone.
-fn region_name(index: usize, count: usize) -> String {
+/// A region's kind by its place alone.
+fn kind(index: usize, count: usize) -> RegionKind {
     match (index, count) {
-        (_, 1) => RegionKind::WholeRange.name(None),
-        (0, _) => RegionKind::Cache.name(None),
-        (index, count) if index + 1 == count => RegionKind::Storage.name(None),
-        (index, count) => RegionKind::WriteBack.name((count > 3).then_some(index)),
+        (_, 1) => RegionKind::WholeRange,
+        (0, _) => RegionKind::Cache,
+        (index, count) if index + 1 == count => RegionKind::Storage,
+        _ => RegionKind::WriteBack,
     }
 }
 
