@@ -18,6 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ioscape-trace", &["ioscape-model", "ioscape-stats"]),
     ("ioscape-recorder", &["ioscape-trace"]),
     ("ioscape-cluster", &["ioscape-model"]),
+    ("ioscape-web", &["ioscape-model", "ioscape-engine", "ioscape-trace"]),
     ("ioscape-report", &["ioscape-model"]),
     ("ioscape-suite", &["ioscape-model", "ioscape-stats", "ioscape-engine"]),
     (

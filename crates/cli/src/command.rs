@@ -11,6 +11,7 @@ use crate::export::ExportArgs;
 use crate::history::HistoryArgs;
 use crate::import::ImportArgs;
 use crate::replay::ReplayArgs;
+use crate::serve::ServeArgs;
 use crate::suite::SuiteArgs;
 use crate::trace::TraceArgs;
 use crate::vector::VectorArgs;
@@ -72,6 +73,9 @@ pub(crate) enum Command {
     // Streams run where the kernel puts them: --pin is refused.
     #[command(mut_arg("pin", |arg| arg.hide(true)))]
     Replay(ReplayArgs),
+    /// Answer the requests of a web site's visitors after given response times: the servers behind a proxy
+    /// that is measured
+    Serve(ServeArgs),
     /// Measure how long each kind of operation takes: syncs, opening, creating and deleting files,
     /// cache misses, copies, starting processes
     // There are no processes to spread: --pin is refused.

@@ -1,5 +1,6 @@
 //! Models of well-known programs, by name: for `predict --app`, `compare --app` and `replay`. Each was
-//! recorded on one machine as `data/apps/recipes.sh` says, so each is of that program doing that.
+//! recorded on one machine as `data/apps/recipes.sh` says, so each is of that program doing that. Two web
+//! sites are as published, see `data/apps/sites.py`.
 
 use std::path::Path;
 
@@ -11,8 +12,10 @@ const MODELS: &[(&str, &str)] = &[
     ("grep", include_str!("../data/apps/grep.json")),
     ("postgres-oltp", include_str!("../data/apps/postgres-oltp.json")),
     ("sort", include_str!("../data/apps/sort.json")),
+    ("specweb96", include_str!("../data/apps/specweb96.json")),
     ("sqlite-delete", include_str!("../data/apps/sqlite-delete.json")),
     ("sqlite-wal", include_str!("../data/apps/sqlite-wal.json")),
+    ("surge", include_str!("../data/apps/surge.json")),
     ("tar-create", include_str!("../data/apps/tar-create.json")),
     ("tar-extract", include_str!("../data/apps/tar-extract.json")),
 ];
@@ -33,6 +36,7 @@ mod tests {
     use ioscape_model::App;
     use ioscape_model::app::APP_BYTES_MAX;
     use ioscape_trace::regenerate::{Regenerated, Scale};
+    use ioscape_trace::site::{Scaled, SiteLoad};
 
     use super::*;
 
@@ -47,8 +51,13 @@ mod tests {
                 !text.contains("/home") && !text.contains("/tmp") && !text.contains(".db"),
                 "{name}"
             );
-            let load = Regenerated::new(app, Scale::default(), 1).unwrap();
-            let events = load.events().take(1_000_000).count() as u64;
+            let events = if let Some(site) = app.site.clone() {
+                let load = SiteLoad::new(site, Scaled::default(), 1).unwrap();
+                load.events().take(100_000).count()
+            } else {
+                let load = Regenerated::new(app, Scale::default(), 1).unwrap();
+                load.events().take(1_000_000).count()
+            };
             assert!(events > 100, "{name}: {events} events");
         }
     }

@@ -31,6 +31,7 @@ mod replay;
 mod report;
 mod resume;
 mod run;
+mod serve;
 mod suite;
 mod text_file;
 mod trace;
@@ -80,6 +81,7 @@ fn run_command(command: Command, clock: Clock, company: &Company) -> anyhow::Res
         Command::Suite(args) => suite::suite(&args, clock),
         Command::Trace(args) => trace::trace(&args, clock),
         Command::Replay(args) => replay::replay(&args, clock),
+        Command::Serve(args) => serve::serve(&args),
         Command::Vector(args) => vector::vector(&args, clock),
         Command::Doctor(args) => doctor::doctor(&args, clock),
         Command::Clean(args) => clean::clean(&args),

@@ -2,6 +2,8 @@
 //! files of our own and measured.
 
 mod load;
+mod site;
+mod web;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -40,7 +42,10 @@ Examples:
   ioscape replay build.parquet /mnt/new
   ioscape replay build.parquet /mnt/new --speed max --repeats 5 --start cold
   ioscape trace model build.parquet -o build.json
-  ioscape replay build.json /mnt/new --scale users=4,data=10 --for 5m";
+  ioscape replay build.json /mnt/new --scale users=4,data=10 --for 5m
+  ioscape trace import clf access.log -o log.trace && ioscape trace model log.trace -o site.json
+  ioscape replay site.json /mnt/new --for 5m
+  ioscape replay site.json http://127.0.0.1:8080/ --docroot /srv/www --users 200 --for 5m";
 
 /// What can be typed.
 #[derive(Debug, Args)]
@@ -50,7 +55,8 @@ pub(crate) struct ReplayArgs {
     /// load from; some models are included, such as sqlite-wal
     #[arg(value_name = "TRACE")]
     source: PathBuf,
-    /// A directory: files are made in a directory of their own below it, and removed afterwards
+    /// A directory: files are made in a directory of their own below it, and removed afterwards. Or, for
+    /// the model of a web site, the address of a server, http://HOST:PORT/: its visitors ask it by HTTP
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     /// Speed: 1 keeps the recorded time between calls, 2x halves it, max leaves it out
@@ -71,6 +77,29 @@ pub(crate) struct ReplayArgs {
     /// For a model: repeat it from its start for this long [default: run it once]
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration_s)]
     duration_s: Option<f64>,
+    /// For the model of a web site: N users at a time, each begins a new session when its own is over
+    /// [default: sessions begin as in the log]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    users: Option<u32>,
+    /// For the model of a web site: this many files [default: as many as were asked for in the log]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(conflicts_with = "urls")]
+    files: Option<u64>,
+    /// For the model of a web site: as it will be so long after its log, if it grows as it did month by
+    /// month, such as 6months
+    #[arg(long, value_name = "MONTHS", value_parser = site::parse_months)]
+    project: Option<f64>,
+    /// For a server: the directory that it serves at its address. The files are made there, in a directory
+    /// of their own, and removed afterwards [default: the server has them, as `ioscape serve` does]
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "urls")]
+    docroot: Option<PathBuf>,
+    /// For a server: ask for its own files; a path in each line, that is asked for most first
+    #[arg(long, value_name = "FILE")]
+    urls: Option<PathBuf>,
+    /// For a server: threads that ask; one is enough for some ten thousand requests per second
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
+    threads: u32,
     /// Replay this many times, each with files laid out anew
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -190,6 +219,14 @@ pub(crate) fn replay(args: &ReplayArgs, clock: Clock) -> anyhow::Result<Exit> {
     if args.common.pin {
         return Err(usage("streams run where the kernel puts them: leave --pin out"));
     }
+    if web::is_address(&args.target) {
+        return web::replay(args, clock);
+    }
+    if args.docroot.is_some() || args.urls.is_some() {
+        return Err(usage(
+            "--docroot and --urls are for a server: name its address as the target, http://HOST:PORT/",
+        ));
+    }
     let settings = args.settings()?;
     if bench::sim_name(&args.target).is_some() || target::is_block_device(&args.target) {
         return Err(usage(format!(
@@ -198,7 +235,7 @@ pub(crate) fn replay(args: &ReplayArgs, clock: Clock) -> anyhow::Result<Exit> {
         )));
     }
     let seed = args.common.seed.unwrap_or_else(drawn_seed);
-    let load = load::open(&args.source, args.scale(), seed)?;
+    let load = load::open(args, seed)?;
     let interrupt = Interrupt::catch()?;
     let outcome = run(args, &settings, (&*load, seed), (clock, &interrupt));
     interrupt.settle(outcome)

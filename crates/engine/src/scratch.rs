@@ -15,6 +15,9 @@ use crate::error::{Error, Result};
 use crate::run_id::RunId;
 use crate::target::Directory;
 
+/// Mode of a directory whose files others may open by name; until then it is 0700.
+pub(crate) const MODE_FOR_OTHERS: u32 = 0o711;
+
 /// The directory. Dropping it removes it.
 #[derive(Debug)]
 pub struct Scratch {
@@ -71,7 +74,7 @@ pub(crate) fn candidate(directory: &Directory, name: &str) -> Option<(OwnedFd, S
     let status = rustix::fs::fstat(&handle).ok()?;
     let user = rustix::process::geteuid();
     let ours = FileType::from_raw_mode(status.st_mode) == FileType::Directory
-        && status.st_mode & 0o7777 == 0o700
+        && matches!(status.st_mode & 0o7777, 0o700 | MODE_FOR_OTHERS)
         && (user.is_root() || status.st_uid == user.as_raw());
     ours.then_some((handle, status))
 }

@@ -5,6 +5,7 @@
 
 mod caches;
 mod demand;
+mod site;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use caches::{CacheMisses, CachePart, Caches, PageCacheUse, PartMisses};
+pub use site::{Counted, FileGroup, Month, PageKind, Profile, Site};
 
 /// Models of this version are written; older ones are read.
 pub const APP_VERSION: u32 = 1;
@@ -43,6 +45,9 @@ pub struct App {
     pub caches: Option<Caches>,
     /// Counts of all that it asks of a system, for its run time there; null where nobody counted.
     pub demand: Option<Demand>,
+    /// The web site that an access log is of; null where it is no log of a web server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub site: Option<Site>,
     /// What is doubtful or not known.
     pub warnings: Vec<Doubt>,
 }
@@ -413,14 +418,17 @@ impl App {
     pub fn parse(text: &str) -> Result<Self, AppError> {
         let form = |error: serde_json::Error| AppError::Form(error.to_string());
         let value: serde_json::Value = serde_json::from_str(text).map_err(form)?;
-        if value.get("five").is_none() && value.get("phases").is_none() {
-            return Err(AppError::Form("it has neither `five` nor `phases`".to_owned()));
+        if ["five", "phases", "site"].iter().all(|key| value.get(key).is_none()) {
+            return Err(AppError::Form("it has neither `five` nor `phases` nor `site`".to_owned()));
         }
         let app: Self = serde_json::from_value(value).map_err(form)?;
         if app.app_version > APP_VERSION {
             return Err(AppError::Newer(app.app_version));
         }
         app.whole.check("")?;
+        if let Some(site) = &app.site {
+            site.check().map_err(|wrong| AppError::Value(format!("site: {wrong}")))?;
+        }
         for (at, phase) in app.phases.iter().enumerate() {
             phase.behaviour.check(&format!("phases[{at}]: "))?;
         }
@@ -482,7 +490,9 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_with_one_line() {
         for (text, part) in [
-            ("{}", "neither `five` nor `phases`"),
+            ("{}", "neither `five` nor `phases` nor `site`"),
+            (r#"{"site": {"profiles": [{"lengths": [[3, 2, 1]]}]}}"#, "site: profiles[0]"),
+            (r#"{"site": {"starts": [18446744073709551615, 1]}}"#, "site: all counts"),
             ("[1", "no application model"),
             (r#"{"app_version": 9, "five": {}}"#, "version 9"),
             (r#"{"five": {"read_frac": 1.5}}"#, "read_frac is 1.5"),

@@ -82,6 +82,8 @@ pub enum TargetKind {
     File,
     /// A simulated device.
     Sim,
+    /// A web server.
+    Server,
     /// Whatever another program measured.
     Imported,
 }

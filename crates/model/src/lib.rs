@@ -86,7 +86,7 @@ pub use point::{
 };
 pub use ranks::{Hosts, RankFigures, RankPlace, Ranks, Resource, Waits};
 pub use record::{Record, RecordError};
-pub use replay::{CountedIo, ErrorsCompared, Replay, ReplayedOperation, Spacing, Start};
+pub use replay::{CountedIo, ErrorsCompared, Replay, ReplayedOperation, Spacing, Start, WebReplay};
 pub use rules::{Hints, Limits, Range, Ranges, Rules, RulesError};
 pub use suite::{
     Better, Contrast, IoShare, Purpose, Score, Suite, SuiteLines, SuiteSettings, Trial, TrialFigure,

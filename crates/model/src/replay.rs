@@ -39,7 +39,8 @@ pub enum Start {
 pub struct Replay {
     /// Number among the replays of this record, from 0.
     pub round: u32,
-    /// `trace`, or `model` where the load was made from an application's model.
+    /// `trace`; `model` where the load was made from an application's model, `site` where from a web
+    /// site's.
     pub source: String,
     /// The time between calls.
     pub spacing: Spacing,
@@ -71,12 +72,35 @@ pub struct Replay {
     pub operations: BTreeMap<String, ReplayedOperation>,
     /// How much later calls began than they were to, seconds; null without spacing.
     pub late_s: Option<ResponseTime>,
-    /// From when calls were to begin to their end, seconds; null but for open spacing.
+    /// From when calls were to begin to their end, seconds; null but for open spacing and web servers.
     pub latency_s: Option<ResponseTime>,
     /// How the errors compare with those recorded.
     pub errors: ErrorsCompared,
     /// The kernel's counts for the threads that made the calls; null where it does not count.
     pub counted: Option<CountedIo>,
+    /// Requests to a web server; null where the calls were made on files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub web: Option<WebReplay>,
+}
+
+/// Requests to a web server by HTTP.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WebReplay {
+    /// Sessions that began.
+    pub sessions: u64,
+    /// Sessions at a time, at most.
+    pub sessions_max: u64,
+    /// Connections that were made.
+    pub connections: u64,
+    /// Answers by status.
+    pub statuses: BTreeMap<String, u64>,
+    /// Files that were sent though the visitor was to have them already.
+    pub sent_again: u64,
+    /// Requests without an answer.
+    pub failed: u64,
+    /// From when a request was sent to the first byte of its answer, seconds.
+    pub first_byte_s: ResponseTime,
 }
 
 /// Calls of one operation.

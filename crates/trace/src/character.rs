@@ -89,6 +89,7 @@ impl Character {
             phases: self.phases(elapsed_s),
             caches: None,
             demand: None,
+            site: None,
             warnings: Vec::new(),
         };
         let ground = Ground {

@@ -2,7 +2,7 @@
 //! and nothing of who named it.
 
 /// Class, and the extensions that it has.
-const CLASSES: [(&str, &[&str]); 16] = [
+const CLASSES: [(&str, &[&str]); 17] = [
     ("log", &["log", "journal", "out", "err"]),
     ("write_ahead_log", &["wal", "db-wal", "sqlite-wal", "binlog", "redo"]),
     ("database_journal", &["db-journal", "sqlite-journal"]),
@@ -15,6 +15,7 @@ const CLASSES: [(&str, &[&str]); 16] = [
     ("object_code", &["o", "a", "rlib", "rmeta", "class", "pyc", "obj", "d"]),
     ("program", &["so", "exe", "dll"]),
     ("image", &["png", "jpg", "jpeg", "gif", "webp", "svg", "tif", "tiff", "bmp"]),
+    ("style_or_font", &["css", "woff", "woff2", "ttf", "otf", "eot", "ico"]),
     ("sound_or_film", &["mp3", "mp4", "mkv", "avi", "wav", "flac", "ogg", "mov"]),
     ("pack", &["pack", "idx", "bitmap", "rev"]),
     ("scientific", &["h5", "hdf5", "nc", "parquet", "npy", "npz", "arrow", "fits", "tfrecord"]),

@@ -388,6 +388,8 @@ pub struct TraceInfo {
     pub clock: String,
     /// From the first event to the end, seconds.
     pub elapsed_s: f64,
+    /// When the first event was, seconds since 1970; `None` where the format's clock has no date.
+    pub started_unix_s: Option<f64>,
     /// Processor time of all streams, seconds; `None` where nobody measured it.
     pub cpu_s: Option<f64>,
     /// What one recorded call cost more than a bare one, seconds (calibrated).

@@ -287,6 +287,7 @@ impl Stage<'_> {
             recorder: limits::recorder(format).to_owned(),
             clock: limits::clock(format),
             elapsed_s: (self.end_ns - origin_ns) as f64 / 1e9,
+            started_unix_s: matches!(format, Format::Clf).then_some(origin_ns as f64 / 1e9),
             malformed,
             page_bytes: PAGE_BYTES,
             limits,

@@ -32,6 +32,7 @@ pub mod event;
 pub mod export;
 pub mod import;
 pub mod regenerate;
+pub mod site;
 pub mod store;
 
 pub use classes::class_of;

@@ -2,21 +2,24 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 
 use ioscape_experiment::replay::Load;
-use ioscape_trace::regenerate::{Regenerated, Scale};
+use ioscape_trace::regenerate::Regenerated;
 use ioscape_trace::{Event, FileEntry, Layer, Store, StreamEntry, Tables, TraceInfo};
 
+use super::ReplayArgs;
+use super::site::{self, SiteFiles};
 use crate::exit::usage;
 use crate::trace::source::{self, Source};
 
 /// Opens a trace, or makes load of a model with chance from a seed.
-pub(super) fn open(path: &Path, scale: Option<Scale>, seed: u64) -> anyhow::Result<Box<dyn Load>> {
+pub(super) fn open(args: &ReplayArgs, seed: u64) -> anyhow::Result<Box<dyn Load>> {
+    let (path, scale) = (args.source.as_path(), args.scale());
     let shown = path.display();
     match source::open(path)? {
-        Source::Trace(_) if scale.is_some() => Err(usage(format!(
-            "{shown} is a trace, which comes as it was: --scale and --for are for models, \
+        Source::Trace(_) if scale.is_some() || site::is_asked(args) => Err(usage(format!(
+            "{shown} is a trace, which comes as it was: --scale, --for, --users, --files and --project are \
+             for models, \
              `ioscape trace model {shown}` makes one"
         ))),
         Source::Trace(store) => {
@@ -34,6 +37,14 @@ pub(super) fn open(path: &Path, scale: Option<Scale>, seed: u64) -> anyhow::Resu
             let tables = store.tables().map_err(|error| source::named(path, error))?;
             Ok(Box::new(TraceLoad { store, tables }))
         }
+        Source::Model(mut app) if app.site.is_some() => {
+            let load = site::load(app.site.take().unwrap_or_default(), args, (None, seed))?;
+            Ok(Box::new(SiteFiles::new(load)))
+        }
+        Source::Model(_) if site::is_asked(args) => Err(usage(format!(
+            "{shown} is the model of a program: --users, --files and --project are for web sites, \
+             --scale users=2,data=2 for programs"
+        ))),
         Source::Model(app) => {
             let load = Regenerated::new(*app, scale.unwrap_or_default(), seed);
             Ok(Box::new(ModelLoad(load.map_err(|error| usage(format!("{shown}: {error}")))?)))

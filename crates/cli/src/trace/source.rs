@@ -8,7 +8,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use ioscape_model::App;
 use ioscape_model::app::APP_BYTES_MAX;
-use ioscape_trace::{Store, StoreError, character, demand};
+use ioscape_trace::{Store, StoreError, character, demand, site};
 
 use crate::exit::usage;
 use crate::library;
@@ -83,18 +83,19 @@ pub(crate) fn describe(path: &Path) -> anyhow::Result<App> {
 /// The description of a trace, with progress on a terminal.
 pub(crate) fn describe_trace(path: &Path, store: &Store<File>) -> anyhow::Result<App> {
     let bar = bar("reading");
-    let see = |share: f64| {
+    let mut see = |share: f64| {
         if let Some(bar) = &bar {
             bar.set_position((share * STEPS) as u64);
         }
     };
     let described = character::characterise(store, &mut |share| see(share / 2.0));
     let demand = demand::measure(store, &mut |share| see(0.5 + share / 2.0));
+    let site = site::find(store, &mut see);
     if let Some(bar) = &bar {
         bar.finish_and_clear();
     }
-    let both = described.and_then(|app| Ok(App { demand: demand?, ..app }));
-    both.map_err(|error| named(path, error))
+    let all = described.and_then(|app| Ok(App { demand: demand?, site: site?, ..app }));
+    all.map_err(|error| named(path, error))
 }
 
 /// Shows how far it is, on a terminal.

@@ -35,4 +35,5 @@ mod terminal;
 mod unwritable;
 mod validate;
 mod vector;
+mod web;
 mod workdir;

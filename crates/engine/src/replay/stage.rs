@@ -1,6 +1,8 @@
 //! The files that calls are made on, with the directory they are in.
 
+use std::fs;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,7 +21,7 @@ use super::names::Names;
 use super::{POOL_BYTES, Shape, StageFile};
 use crate::error::{Error, Result};
 use crate::run_id::RunId;
-use crate::scratch::Scratch;
+use crate::scratch::{MODE_FOR_OTHERS, Scratch};
 use crate::target::Directory;
 
 /// The files of a replay. Dropping it removes them.
@@ -105,6 +107,26 @@ impl Stage {
     /// Where the files are.
     pub fn path(&self) -> &Path {
         self.scratch.path()
+    }
+
+    /// Lets programs of other users open the files by their names: a web server runs as a user of its
+    /// own.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn let_others_read(&self) -> Result<()> {
+        fn open_up(path: &Path) -> std::io::Result<()> {
+            for entry in fs::read_dir(path)? {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() {
+                    open_up(&entry.path())?;
+                } else {
+                    fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o644))?;
+                }
+            }
+            fs::set_permissions(path, fs::Permissions::from_mode(MODE_FOR_OTHERS))
+        }
+        open_up(self.path()).map_err(|error| Error::path("let others read", self.path(), error))
     }
 
     pub(super) fn shape(&self, file: u32) -> Shape {

@@ -66,6 +66,7 @@ fn replay(facts: &Facts<'_>, made: &Made) -> Replay {
         latency_s: shown(&tally.latency, settings.spacing == Spacing::Open),
         errors: tally.errors.clone(),
         counted: tally.counted.map(counted),
+        web: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! An application's description for people: five parameters first, then what else is known, with
 //! small charts, then what is doubtful.
 
-use ioscape_model::app::{App, Behaviour, Loop, SizeLaw};
+use ioscape_model::app::{App, Behaviour, Loop, PageKind, Site, SizeLaw};
 use ioscape_model::units::{show_bytes, show_percent, show_seconds, show_size, three_digits};
 
 use super::{Page, Paint, Style, WIDTH_MAX, WIDTH_MIN};
@@ -20,6 +20,9 @@ pub fn application_text(app: &App, width: usize, color: bool) -> String {
     let whole = &app.whole;
     five(&mut page, whole);
     extent(&mut page, app);
+    if let Some(site) = &app.site {
+        web_site(&mut page, site);
+    }
     sizes(&mut page, whole);
     order(&mut page, whole);
     time(&mut page, whole);
@@ -50,6 +53,54 @@ fn five(page: &mut Page, whole: &Behaviour) {
     }
     page.raw(String::new());
     page.raw(format!("  -w {}", whole.workload));
+}
+
+fn web_site(page: &mut Page, site: &Site) {
+    page.heading("Web site");
+    let mut line = |text: String| page.wrapped("  ", &text, Style::Plain);
+    line(format!(
+        "{} requests in {} sessions within {}: {} requests per session, {} sessions at a time",
+        site.requests,
+        site.sessions,
+        show_seconds(site.elapsed_s),
+        three_digits(site.requests as f64 / site.sessions.max(1) as f64),
+        three_digits(site.sessions_mean)
+    ));
+    line(format!(
+        "{} pages and {} objects embedded in pages, about {}, in {} directories; {} names that are \
+         not there",
+        site.files_of(PageKind::Page),
+        site.files_of(PageKind::Object),
+        show_bytes(site.bytes()),
+        site.directories,
+        site.files_of(PageKind::Missing)
+    ));
+    if site.requests > 0
+        && let Some(tenth) = most_asked(site)
+    {
+        line(format!(
+            "the tenth of the files that is asked for most has {} of the requests",
+            show_percent(tenth)
+        ));
+    }
+    if site.months.len() > 1 {
+        let months: Vec<String> =
+            site.months.iter().map(|month| month.sessions.to_string()).collect();
+        line(format!("sessions by month: {}", months.join(", ")));
+    }
+}
+
+/// Share of the requests that are for the tenth of the files that is asked for most.
+fn most_asked(site: &Site) -> Option<f64> {
+    let files: u64 = site.files.iter().map(|group| group.files).sum();
+    let mut left = files / 10;
+    let mut requests = 0.0;
+    for group in &site.files {
+        let taken = group.files.min(left);
+        requests += group.requests as f64 * taken as f64 / group.files.max(1) as f64;
+        left -= taken;
+    }
+    (files >= 10).then(|| requests / site.requests as f64)
 }
 
 fn extent(page: &mut Page, app: &App) {

@@ -1,7 +1,7 @@
 //! Replays: how long, how late, with which calls, and how their ends compare with those recorded.
 
-use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{Record, Replay, Spacing, word};
+use ioscape_model::units::{show_bytes, show_seconds, three_digits};
+use ioscape_model::{Record, Replay, Spacing, WebReplay, word};
 
 use super::paint::Style;
 use super::{Page, add_table, clean, plain_table};
@@ -36,8 +36,9 @@ fn sentences(replay: &Replay) -> Vec<String> {
         Spacing::None => "without the time between them".to_owned(),
         spacing => format!("{} loop, speed {}", word(spacing), replay.speed),
     };
+    let what = if replay.web.is_some() { "requests" } else { "calls" };
     let mut lines = vec![format!(
-        "{} calls of {} streams in {} ({spacing}); recorded {}",
+        "{} {what} of {} streams in {} ({spacing}); recorded {}",
         replay.calls,
         replay.streams,
         show_seconds(replay.elapsed_s),
@@ -58,6 +59,10 @@ fn sentences(replay: &Replay) -> Vec<String> {
             show_seconds(late.max)
         ));
     }
+    if let Some(web) = &replay.web {
+        lines.extend(web_sentences(replay, web));
+        return lines;
+    }
     let errors = &replay.errors;
     lines.push(if errors.unlike() == 0 {
         "every call ended as it did when it was recorded".to_owned()
@@ -72,5 +77,36 @@ fn sentences(replay: &Replay) -> Vec<String> {
             errors.shorter
         )
     });
+    lines
+}
+
+/// Requests to a server.
+fn web_sentences(replay: &Replay, web: &WebReplay) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(latency) = replay.latency_s {
+        lines.push(format!(
+            "{} /s; from when a request was due to its last byte {} in the median, {} in one of a \
+             hundred, {} at most",
+            three_digits(replay.calls as f64 / replay.elapsed_s.max(1e-9)),
+            show_seconds(latency.p50),
+            show_seconds(latency.p99),
+            show_seconds(latency.max)
+        ));
+    }
+    let statuses: Vec<String> =
+        web.statuses.iter().map(|(status, count)| format!("{count} of status {status}")).collect();
+    lines.push(format!(
+        "{} sessions over {} connections, up to {} at a time; {}",
+        web.sessions,
+        web.connections,
+        web.sessions_max,
+        if statuses.is_empty() { "no answer".to_owned() } else { statuses.join(", ") }
+    ));
+    if replay.errors.only_here > 0 {
+        lines.push(format!(
+            "{} requests had another answer than expected, {} of them none",
+            replay.errors.only_here, web.failed
+        ));
+    }
     lines
 }

@@ -43,6 +43,7 @@ pub fn mix(a: &App, b: &App) -> App {
         caches: None,
         whole,
         demand: None,
+        site: None,
         warnings,
     }
 }
@@ -54,8 +55,16 @@ const PARTS_MIN: usize = 4;
 /// of phases are left out, then the shortest phases.
 #[must_use]
 pub fn model_text(mut app: App) -> String {
+    let text = serde_json::to_string_pretty(&app).unwrap_or_default() + "\n";
+    if text.len() <= APP_BYTES_MAX {
+        return text;
+    }
+    // The lists of a site are long in lines of their own.
+    let is_dense = app.site.is_some();
     loop {
-        let text = serde_json::to_string_pretty(&app).unwrap_or_default() + "\n";
+        let text =
+            if is_dense { serde_json::to_string(&app) } else { serde_json::to_string_pretty(&app) };
+        let text = text.unwrap_or_default() + "\n";
         if text.len() <= APP_BYTES_MAX || !thin(&mut app) {
             return text;
         }

@@ -68,7 +68,7 @@ struct State {
     asked: VecDeque<(u64, u64)>,
     sessions_begun: u64,
     handles: u32,
-    /// The second of the last request, and how many came in it: the log tells no finer.
+    /// The time of the last request, and how many came at it: mostly a log tells whole seconds.
     second: (u64, u64),
 }
 
@@ -144,13 +144,14 @@ impl State {
         self.out.push_back(Event { op: Op::Close, ..event });
     }
 
-    /// Requests of one second are a millisecond apart, in their order.
+    /// Requests of one second are a millisecond apart, in their order; of one millisecond a microsecond.
     fn within_second(&mut self, time_ns: u64) -> u64 {
         self.second = match self.second {
             (second, count) if second == time_ns => (second, (count + 1).min(999)),
             _ => (time_ns, 0),
         };
-        time_ns + self.second.1 * MS
+        let step_ns = if time_ns.is_multiple_of(S) { MS } else { MS / 1000 };
+        time_ns + self.second.1 * step_ns
     }
 
     /// The session of a user who asks now.
@@ -232,8 +233,16 @@ fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// `10/Oct/2000:13:55:36 -0700`, since 1970.
+/// `10/Oct/2000:13:55:36 -0700`, or with a fraction of the second as in `13:55:36.123`, since 1970.
 fn time_ns(text: &[u8]) -> Option<u64> {
+    let (zone, fraction_ns) = match text.get(20..)? {
+        [b'.', rest @ ..] => {
+            let end = rest.iter().position(|digit| !digit.is_ascii_digit())?;
+            let missing = 9_u32.checked_sub(u32::try_from(end).ok()?)?;
+            (&rest[end..], decimal(&rest[..end])? * 10_u64.pow(missing))
+        }
+        zone => (zone, 0),
+    };
     let number = |range: std::ops::Range<usize>| decimal(text.get(range)?);
     let (day, year) = (number(0..2)?, number(7..11)?);
     let month = MONTHS.iter().position(|month| text.get(3..6) == Some(month))? as u64;
@@ -242,7 +251,8 @@ fn time_ns(text: &[u8]) -> Option<u64> {
     if !is_time || !(1970..10_000).contains(&year) {
         return None;
     }
-    let offset_s = match (text.get(21), number(22..24), number(24..26)) {
+    let of_zone = |range: std::ops::Range<usize>| decimal(zone.get(range)?);
+    let offset_s = match (zone.get(1), of_zone(2..4), of_zone(4..6)) {
         (Some(b'+'), Some(hours), Some(minutes)) => (hours * 3600 + minutes * 60).cast_signed(),
         (Some(b'-'), Some(hours), Some(minutes)) => -(hours * 3600 + minutes * 60).cast_signed(),
         _ => 0,
@@ -252,7 +262,7 @@ fn time_ns(text: &[u8]) -> Option<u64> {
     let day_of_year = (153 * ((month + 10) % 12) + 2) / 5 + day - 1;
     let days = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + day_of_year - 719_468;
     let seconds = (days * 86_400 + hour * 3600 + minute * 60 + second).cast_signed() - offset_s;
-    u64::try_from(seconds).ok()?.checked_mul(S)
+    u64::try_from(seconds).ok()?.checked_mul(S)?.checked_add(fraction_ns)
 }
 
 #[cfg(test)]
@@ -309,7 +319,15 @@ a.example - - [10/Oct/2000:21:26:01 +0000] "GET /logo.png HTTP/1.1" 206 100 "-" 
         ] {
             assert_eq!(time_ns(text.as_bytes()), Some(seconds * S), "{text}");
         }
-        for text in ["", "10/Okt/2000:13:55:36 -0700", "32/Jan/2000:00:00:00 +0000", "1"] {
+        let fine = time_ns(b"10/Oct/2000:13:55:36.125 -0700").unwrap();
+        assert_eq!(fine, time_ns(b"10/Oct/2000:13:55:36 -0700").unwrap() + 125 * MS);
+        for text in [
+            "",
+            "10/Okt/2000:13:55:36 -0700",
+            "10/Oct/2000:13:55:36. -0700",
+            "32/Jan/2000:00:00:00 +0000",
+            "1",
+        ] {
             assert_eq!(time_ns(text.as_bytes()), None, "{text}");
         }
     }

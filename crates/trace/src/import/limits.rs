@@ -39,7 +39,7 @@ pub(crate) fn recorder(format: &Format) -> &'static str {
         Format::Dxt => "darshan-dxt-parser",
         Format::Vscsi => "vscsi",
         Format::Oracle => "oracleGeneral",
-        Format::Clf => "access log",
+        Format::Clf => crate::site::ACCESS_LOG,
         Format::Csv(_) => "csv",
         Format::Preset(preset) => match preset {
             Preset::Msr => "MSR Cambridge",

@@ -1,0 +1,145 @@
+//! Calls of a server that answers the requests of sessions from files: open, stat, read, close.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::iter::Peekable;
+
+use super::sessions::Sessions;
+use super::{Answer, Session};
+use crate::{Event, FileEntry, Op};
+
+/// A server reads files in pieces of this size.
+const PIECE_BYTES: u64 = 64 << 10;
+const NOT_FOUND: i16 = 2;
+/// Calls of one request are so far apart.
+const STEP_NS: u64 = 1000;
+
+/// Events in the order of their starts; a stream is a place that one session after another takes.
+pub(super) struct Calls<'a> {
+    sessions: Peekable<Sessions<'a>>,
+    entries: &'a [FileEntry],
+    /// By the time of their next request: sessions that are on, with the place they have.
+    on: BinaryHeap<Reverse<(u64, u32)>>,
+    /// By place: the session, and which of its requests is next.
+    places: Vec<(Session, usize)>,
+    free: Vec<u32>,
+    /// Users who take turns: a place is taken again at once.
+    users: Option<u32>,
+    until_ns: u64,
+    handles: u32,
+    out: std::vec::IntoIter<Event>,
+}
+
+impl<'a> Calls<'a> {
+    pub(super) fn new(
+        sessions: Sessions<'a>,
+        entries: &'a [FileEntry],
+        (users, for_s): (Option<u32>, Option<f64>),
+    ) -> Self {
+        let mut calls = Self {
+            sessions: sessions.peekable(),
+            entries,
+            on: BinaryHeap::new(),
+            places: Vec::new(),
+            free: Vec::new(),
+            users,
+            until_ns: for_s.map_or(u64::MAX, |for_s| (for_s * 1e9) as u64),
+            handles: 0,
+            out: Vec::new().into_iter(),
+        };
+        for _ in 0..users.unwrap_or(0) {
+            calls.begin(0);
+        }
+        calls
+    }
+
+    /// Places that were ever taken.
+    pub(super) fn places(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    /// Begins the next session, no sooner than then.
+    fn begin(&mut self, from_ns: u64) {
+        let Some(session) = self.sessions.next() else { return };
+        let at_ns = from_ns + session.start_ns;
+        let place = self.free.pop().unwrap_or(self.places.len() as u32);
+        if place as usize == self.places.len() {
+            self.places.push((session, 0));
+        } else {
+            self.places[place as usize] = (session, 0);
+        }
+        self.on.push(Reverse((at_ns, place)));
+    }
+
+    /// The request that is next.
+    fn step(&mut self) -> Option<Vec<Event>> {
+        if self.users.is_none() {
+            loop {
+                let next_ns = self.sessions.peek().map(|session| session.start_ns);
+                let on_ns = self.on.peek().map(|Reverse((at_ns, _))| *at_ns);
+                match next_ns {
+                    Some(next_ns) if on_ns.is_none_or(|on_ns| next_ns <= on_ns) => self.begin(0),
+                    _ => break,
+                }
+            }
+        }
+        let Reverse((at_ns, place)) = self.on.pop()?;
+        if at_ns > self.until_ns {
+            return None;
+        }
+        let (session, next) = &mut self.places[place as usize];
+        let ask = session.asks[*next];
+        *next += 1;
+        let following = session.asks.get(*next).map(|ask| at_ns + ask.gap_ns);
+        if let Some(then_ns) = following {
+            self.on.push(Reverse((then_ns, place)));
+        } else {
+            self.free.push(place);
+            if self.users.is_some() {
+                self.begin(at_ns);
+            }
+        }
+        Some(self.answer(at_ns, place + 1, ask.file, ask.answer))
+    }
+
+    fn answer(&mut self, at_ns: u64, stream: u32, file: u32, answer: Answer) -> Vec<Event> {
+        let event = Event { stream, file, ..Event::new(at_ns, Op::Stat) };
+        match answer {
+            Answer::Unchanged => vec![event],
+            Answer::Missing => vec![Event { op: Op::LookupNeg, error: NOT_FOUND, ..event }],
+            Answer::Whole => {
+                self.handles = self.handles % (u32::MAX - 1) + 1;
+                let event = Event { handle: self.handles, ..event };
+                let bytes = self.entries[file as usize - 1].first_bytes;
+                let reads = (0..bytes.div_ceil(PIECE_BYTES)).map(|piece| {
+                    let offset = piece * PIECE_BYTES;
+                    Event {
+                        op: Op::Read,
+                        offset,
+                        length: (bytes - offset).min(PIECE_BYTES),
+                        ..event
+                    }
+                });
+                let calls = [Op::Open, Op::Stat].map(|op| Event { op, ..event }).into_iter();
+                let calls = calls.chain(reads).chain([Event { op: Op::Close, ..event }]);
+                (0..)
+                    .zip(calls)
+                    .map(|(at, call)| Event { start_ns: at_ns + at * STEP_NS, ..call })
+                    .collect()
+            }
+        }
+    }
+}
+
+impl Iterator for Calls<'_> {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.out.next() {
+                return Some(event);
+            }
+            self.out = self.step()?.into_iter();
+        }
+    }
+}

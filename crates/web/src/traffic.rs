@@ -1,0 +1,142 @@
+//! Counts and times of a load.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use ioscape_model::ResponseTime;
+
+/// Longest time told from longer ones.
+const TIME_MAX_NS: u64 = 3600 * 1_000_000_000;
+/// Two digits: at most 1 % error.
+const DIGITS: u8 = 2;
+/// Answers that are told in words.
+const EXAMPLES: usize = 3;
+
+/// Times, as they are counted: to 1 %.
+#[derive(Clone, Debug)]
+pub struct Times {
+    histogram: Histogram<u64>,
+    total_ns: u64,
+    max_ns: u64,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        let histogram = Histogram::new_with_bounds(1, TIME_MAX_NS, DIGITS)
+            .expect("the bounds and digits are constants that the library accepts");
+        Self { histogram, total_ns: 0, max_ns: 0 }
+    }
+}
+
+impl Times {
+    /// One more, nanoseconds.
+    pub fn enter(&mut self, time_ns: u64) {
+        self.histogram.saturating_record(time_ns.max(1));
+        self.total_ns += time_ns;
+        self.max_ns = self.max_ns.max(time_ns);
+    }
+
+    /// All of another.
+    pub fn add(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("both have the same constant bounds");
+        self.total_ns += other.total_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Time that a share `quantile` of them, 0 to 1, does not exceed, nanoseconds.
+    pub fn quantile_ns(&self, quantile: f64) -> u64 {
+        self.histogram.value_at_quantile(quantile).min(self.max_ns)
+    }
+
+    /// Longest, nanoseconds.
+    pub fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// Percentiles, seconds.
+    pub fn response(&self) -> ResponseTime {
+        let quantile = |quantile| self.quantile_ns(quantile) as f64 / 1e9;
+        ResponseTime {
+            mean: self.total_ns as f64 / 1e9 / self.count().max(1) as f64,
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p99: quantile(0.99),
+            p999: quantile(0.999),
+            max: self.max_ns as f64 / 1e9,
+        }
+    }
+}
+
+/// Result of a load.
+#[derive(Clone, Debug, Default)]
+pub struct Traffic {
+    /// From the start to the end of the last response, nanoseconds.
+    pub elapsed_ns: u64,
+    /// Requests that ended: with a response, or failed.
+    pub requests: u64,
+    /// Sessions that began.
+    pub sessions_begun: u64,
+    /// Sessions whose last request ended.
+    pub sessions_ended: u64,
+    /// Most sessions that were open at a time.
+    pub sessions_at_a_time: u64,
+    /// Connections that were made, those that replaced a closed one included.
+    pub connections: u64,
+    /// Bytes of bodies.
+    pub bytes: u64,
+    /// Responses, by status.
+    pub by_status: BTreeMap<u16, u64>,
+    /// From the sending of a request to the last byte of its response.
+    pub time: Times,
+    /// From the sending of a request to the first byte of its response.
+    pub first_byte: Times,
+    /// From when a request was due to its sending. The making of a connection lies therein.
+    pub late: Times,
+    /// From when a request was due to the last byte of its response.
+    pub latency: Times,
+    /// Responses whose status is of another kind than expected, or whose body of another length.
+    pub unexpected: u64,
+    /// Files that were sent although the visitor was expected to have them.
+    pub sent_again: u64,
+    /// Requests without a whole response: no connection, or one that broke, or no end in a minute.
+    pub failed: u64,
+    /// The first that were not as expected or failed, a line each.
+    pub first_unexpected: Vec<String>,
+}
+
+impl Traffic {
+    /// Remembers a line where there are few.
+    pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
+        if self.first_unexpected.len() < EXAMPLES {
+            self.first_unexpected.push(line());
+        }
+    }
+
+    /// All that another loop did at the same time.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+        self.requests += other.requests;
+        self.sessions_begun += other.sessions_begun;
+        self.sessions_ended += other.sessions_ended;
+        self.connections += other.connections;
+        self.bytes += other.bytes;
+        for (status, count) in other.by_status {
+            *self.by_status.entry(status).or_default() += count;
+        }
+        self.time.add(&other.time);
+        self.first_byte.add(&other.first_byte);
+        self.late.add(&other.late);
+        self.latency.add(&other.latency);
+        self.unexpected += other.unexpected;
+        self.sent_again += other.sent_again;
+        self.failed += other.failed;
+        for line in other.first_unexpected {
+            self.tell(|| line);
+        }
+    }
+}
