@@ -1,6 +1,6 @@
 //! Models of well-known programs, by name: for `predict --app`, `compare --app` and `replay`. Each was
 //! recorded on one machine as `data/apps/recipes.sh` says, so each is of that program doing that. Two web
-//! sites are as published, see `data/apps/sites.py`.
+//! sites are made of published figures, see `data/apps/sites.py`.
 
 use std::path::Path;
 

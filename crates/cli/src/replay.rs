@@ -93,14 +93,13 @@ pub(crate) struct ReplayArgs {
     /// of their own, and removed afterwards [default: the server has them, as `ioscape serve` does]
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "urls")]
     docroot: Option<PathBuf>,
-    /// For a server: ask for its own files; a path in each line, that is asked for most first
+    /// For a server: ask for its own files; a path in each line, the one asked for most first
     #[arg(long, value_name = "FILE")]
     urls: Option<PathBuf>,
-    /// For a server: threads that ask; one is enough for some ten thousand requests per second
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
-    threads: u32,
-    /// Replay this many times, each with files laid out anew
+    /// For a server: threads that ask; one is enough for some ten thousand requests per second [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    threads: Option<u32>,
+    /// Replay this many times, in a directory each with files laid out anew
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
@@ -214,17 +213,26 @@ impl ReplayArgs {
     }
 }
 
+/// True where a target is the address of a server.
+fn is_address(target: &Path) -> bool {
+    target.to_str().is_some_and(|text| {
+        ["http://", "https://"].iter().any(|scheme| {
+            text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        })
+    })
+}
+
 /// Replays, writes the record, shows it.
 pub(crate) fn replay(args: &ReplayArgs, clock: Clock) -> anyhow::Result<Exit> {
     if args.common.pin {
         return Err(usage("streams run where the kernel puts them: leave --pin out"));
     }
-    if web::is_address(&args.target) {
+    if is_address(&args.target) {
         return web::replay(args, clock);
     }
-    if args.docroot.is_some() || args.urls.is_some() {
+    if args.docroot.is_some() || args.urls.is_some() || args.threads.is_some() {
         return Err(usage(
-            "--docroot and --urls are for a server: name its address as the target, http://HOST:PORT/",
+            "--docroot, --urls and --threads are for a server: name its address as the target, http://HOST:PORT/",
         ));
     }
     let settings = args.settings()?;
@@ -421,6 +429,19 @@ mod tests {
         assert_eq!(parse_speed("max"), Ok(Speed::Max));
         for text in ["", "x", "0", "-1", "1e9", "nan", "fast"] {
             assert!(parse_speed(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_told_from_directories() {
+        for (text, is) in [
+            ("http://127.0.0.1:80/", true),
+            ("HTTPS://host", true),
+            ("/mnt/http://x", false),
+            ("http", false),
+            ("./http:/", false),
+        ] {
+            assert_eq!(is_address(Path::new(text)), is, "{text}");
         }
     }
 }

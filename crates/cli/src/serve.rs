@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use ioscape_engine::Stopwatch;
+use ioscape_engine::replay::raise_file_limit;
 use ioscape_model::units::show_bytes;
-use ioscape_trace::FileKind;
+use ioscape_trace::FileEntry;
 use ioscape_trace::site::{Scaled, SiteLoad};
 use ioscape_web::{Origin, ResponseTimes, Served};
 
@@ -64,11 +65,15 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Exit> {
     let files = args.files.map_or(1.0, |files| files as f64 / count.max(1) as f64);
     let load = SiteLoad::new(site, Scaled { files, ..Scaled::default() }, 0)
         .map_err(|error| usage(format!("{shown}: {error}")))?;
+    raise_file_limit();
     let interrupt = Interrupt::catch()?;
     let flag = interrupt.flag();
     let mut on_listen = |address: SocketAddr| {
         if !args.quiet {
-            say(&format!("serving {} files at http://{address}/ until Ctrl-C", load.count()));
+            say(&format!(
+                "serving {} files at http://{address}/ until Ctrl-C",
+                load.present().count()
+            ));
         }
     };
     let origin = Origin {
@@ -98,12 +103,8 @@ fn address(text: &str) -> anyhow::Result<SocketAddr> {
 
 /// Paths below any prefix, with the bytes of each file.
 fn paths(load: &SiteLoad) -> HashMap<String, u64> {
-    let missing: std::collections::HashSet<u32> = load.missing().collect();
-    let files = load
-        .files()
-        .iter()
-        .filter(|entry| entry.kind == FileKind::Regular && !missing.contains(&entry.id));
-    files.map(|entry| (format!("f{}/f{}", entry.directory, entry.id), entry.first_bytes)).collect()
+    let name = |entry: &FileEntry| format!("f{}/f{}", entry.directory, entry.id);
+    load.present().map(|entry| (name(entry), entry.first_bytes)).collect()
 }
 
 fn sentence(served: &Served) -> String {

@@ -14,7 +14,7 @@ mod stage;
 mod thread_io;
 
 pub use perform::Performer;
-pub use stage::Stage;
+pub use stage::{Stage, raise_file_limit};
 pub use thread_io::ThreadIo;
 
 /// Bytes that are written: incompressible, in pieces that begin anywhere in them.

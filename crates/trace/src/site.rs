@@ -18,7 +18,9 @@ mod sessions;
 use ioscape_model::app::Site;
 use parquet::file::reader::ChunkReader;
 
-use crate::{Event, FileEntry, Sink, Store, StoreError, StreamEntry, TraceInfo};
+use std::collections::HashSet;
+
+use crate::{Event, FileEntry, FileKind, Sink, Store, StoreError, StreamEntry, TraceInfo};
 use calls::Calls;
 use files::Files;
 use finder::Finder;
@@ -32,6 +34,8 @@ pub(crate) const ACCESS_LOG: &str = "access log";
 const LOOK_EVENTS: u64 = 1 << 16;
 /// More files than this are not laid out.
 const FILES_MAX: f64 = 1e7;
+/// More sessions than this are not made.
+const SESSIONS_MAX: f64 = 1e9;
 
 /// One visitor from the first request to the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,8 +82,7 @@ pub struct Scaled {
     pub rate: f64,
     /// So many users take turns, whoever comes: each begins a session as soon as the one before is over.
     pub users: Option<u32>,
-    /// How long, seconds: the busiest stretch of the log that is as long; once through the log where
-    /// `None`.
+    /// How long, seconds: as in the busiest stretches of the log; once through the log where `None`.
     pub for_s: Option<f64>,
 }
 
@@ -99,6 +102,11 @@ pub enum SiteError {
     /// It has too many files.
     #[error("the site would have {0} files, and up to {FILES_MAX} are made: scale it, data=0.1")]
     Large(f64),
+    /// It has too many sessions.
+    #[error(
+        "the site would have {0:.0} sessions, and up to {SESSIONS_MAX} are made: scale it, users=0.1"
+    )]
+    Many(f64),
 }
 
 /// The site in a trace; `None` where it was not imported from an access log. `see` is called now and then
@@ -156,7 +164,18 @@ impl SiteLoad {
         if !has_sessions || site.elapsed_s <= 0.0 {
             return Err(SiteError::Empty("sessions"));
         }
+        let begin: f64 =
+            site.starts.iter().map(|starts| *starts as f64).sum::<f64>() * scaled.sessions;
+        if begin < 1.0 && scaled.users.is_none() {
+            return Err(SiteError::Empty("beginnings of sessions (`starts`)"));
+        }
+        if begin > SESSIONS_MAX {
+            return Err(SiteError::Many(begin));
+        }
         let files = Files::new(&site, &scaled);
+        if files.blocks.iter().flatten().all(|block| block.requests == 0) {
+            return Err(SiteError::Empty("files that are asked for"));
+        }
         let info = TraceInfo {
             recorder: "model".to_owned(),
             clock: "made".to_owned(),
@@ -173,11 +192,18 @@ impl SiteLoad {
         &self.files.entries
     }
 
-    /// Files that are there.
+    /// Whether any visitor pauses between requests.
     #[must_use]
-    pub fn count(&self) -> usize {
-        let regular = self.files().iter().filter(|entry| entry.kind == crate::FileKind::Regular);
-        regular.count() - self.missing().count()
+    pub fn has_pauses(&self) -> bool {
+        self.site.has_pauses()
+    }
+
+    /// Files that are there, those first that are asked for most.
+    pub fn present(&self) -> impl Iterator<Item = &FileEntry> {
+        let missing: HashSet<u32> = self.missing().collect();
+        self.files()
+            .iter()
+            .filter(move |entry| entry.kind == FileKind::Regular && !missing.contains(&entry.id))
     }
 
     /// Ids of files that are asked for and not there.
@@ -196,6 +222,12 @@ impl SiteLoad {
         });
         let stream = |id| StreamEntry { id, process: id, ..StreamEntry::default() };
         (1..=places).map(stream).collect()
+    }
+
+    /// Users who take turns, where so many do.
+    #[must_use]
+    pub fn users(&self) -> Option<u32> {
+        self.scaled.users
     }
 
     /// Facts about the load as a whole.

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use ioscape_engine::Stopwatch;
+use ioscape_model::Spacing;
 use ioscape_trace::site::Session;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender, unbounded_channel};
@@ -81,7 +82,7 @@ pub fn drive(job: Job<'_>, on_progress: &mut dyn FnMut(u64)) -> Result<Traffic, 
 enum Message {
     /// A user is free for a session. Nobody answers where there is none.
     Free(oneshot::Sender<Session>),
-    /// Those who are still there are left behind.
+    /// The load ends without the sessions that are still open.
     GiveUp,
 }
 
@@ -163,7 +164,11 @@ async fn be_user(desk: Rc<Desk>, slot: u32, sender: UnboundedSender<Message>) {
             return;
         }
         let Ok(session) = take.await else { return };
-        let begun_ns = desk.timer.now_ns();
+        let wait_ns = match desk.plan.spacing {
+            Spacing::None => 0,
+            _ => desk.plan.scaled_ns(session.start_ns),
+        };
+        let begun_ns = desk.timer.now_ns().saturating_add(wait_ns);
         visit(&desk, &session, &agent, begun_ns).await;
     }
 }

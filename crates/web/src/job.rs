@@ -11,7 +11,7 @@ use crate::server::Server;
 
 /// A load: who asks for what, when, and where.
 pub struct Job<'a> {
-    /// Where.
+    /// Server that is asked.
     pub server: &'a Server,
     /// By the number of a file in a request: path and query, which follow the server's prefix. Each
     /// begins with `/`.
@@ -37,7 +37,7 @@ pub struct Job<'a> {
     /// Ends the load where it becomes true: no request begins any more, those in flight have a
     /// second to end.
     pub interrupt: &'a AtomicBool,
-    /// The time.
+    /// Clock of the load.
     pub watch: Stopwatch,
     /// The user agent of user `n` is `{agent} user/{n}`, so that a server's log tells users apart:
     /// `n` is the number among `users`, otherwise that of the session.

@@ -138,10 +138,22 @@ pub fn workload(load: &SiteLoad) -> Workload {
 
 fn doubts(traffic: &Traffic) -> Vec<Warning> {
     let mut doubts = Vec::new();
-    let unlike = traffic.unexpected + traffic.failed;
+    if traffic.failed > 0 || traffic.not_sent > 0 {
+        let text = format!(
+            "{} of {} requests had no answer, and {} sessions were cut short, for the server answered too \
+             late; the first: {}",
+            traffic.failed,
+            traffic.requests,
+            traffic.not_sent,
+            traffic.first_unexpected.first().map_or("none", String::as_str)
+        );
+        let remedy = "see what the server waits for; fewer --users, or a slower --speed";
+        doubts.push(Warning::new(Code::ReplayUnlike, text, remedy));
+    }
+    let unlike = traffic.unexpected;
     if unlike as f64 > UNEXPECTED_MAX * traffic.requests as f64 {
         let text = format!(
-            "{unlike} of {} requests had no answer, or another one than expected: {}",
+            "{unlike} of {} requests had another answer than expected: {}",
             traffic.requests,
             traffic.first_unexpected.first().map_or("", String::as_str)
         );

@@ -29,21 +29,21 @@ impl Default for Times {
 }
 
 impl Times {
-    /// One more, nanoseconds.
+    /// Counts a time, nanoseconds.
     pub fn enter(&mut self, time_ns: u64) {
         self.histogram.saturating_record(time_ns.max(1));
         self.total_ns += time_ns;
         self.max_ns = self.max_ns.max(time_ns);
     }
 
-    /// All of another.
+    /// Counts all times of another.
     pub fn add(&mut self, other: &Self) {
         self.histogram.add(&other.histogram).expect("both have the same constant bounds");
         self.total_ns += other.total_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// How many.
+    /// Number of times counted.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
@@ -97,12 +97,15 @@ pub struct Traffic {
     pub first_byte: Times,
     /// From when a request was due to its sending. The making of a connection lies therein.
     pub late: Times,
-    /// From when a request was due to the last byte of its response.
+    /// From when a request was due to the last byte of its response, or until it failed.
     pub latency: Times,
     /// Responses whose status is of another kind than expected, or whose body of another length.
     pub unexpected: u64,
     /// Files that were sent although the visitor was expected to have them.
     pub sent_again: u64,
+    /// Sessions that ended before a request that was due, because the load had ended long before or was
+    /// interrupted.
+    pub not_sent: u64,
     /// Requests without a whole response: no connection, or one that broke, or no end in a minute.
     pub failed: u64,
     /// The first that were not as expected or failed, a line each.
@@ -135,6 +138,7 @@ impl Traffic {
         self.unexpected += other.unexpected;
         self.sent_again += other.sent_again;
         self.failed += other.failed;
+        self.not_sent += other.not_sent;
         for line in other.first_unexpected {
             self.tell(|| line);
         }

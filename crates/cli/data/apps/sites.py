@@ -12,7 +12,8 @@ specweb96: https://www.spec.org/osg/web96/workload.html. Four classes of files w
 surge: Barford and Crovella, Generating Representative Web Workloads (SIGMETRICS 1998), table of model distributions. Sizes: log-normal
    (9.357, 1.318), 7 % of the files Pareto (133 KB, 1.1); popularity: Zipf; objects per page: Pareto (1, 2.43); time between objects:
    Weibull (1.46 s, 0.382); between pages: Pareto (1 s, 1.5). 2,000 files, 100 users at a time who leave after 100 requests; how long a
-   visitor stays and that sizes say nothing of popularity is not SURGE's.
+   visitor stays, and that sizes say nothing of popularity, is not SURGE's; nor are the cuts at 50 MB, 30 s and 600 s, that pages and
+   objects are told apart, and that the number of objects on a page has the published mean and not its distribution.
 """
 import bisect, itertools, json, math, pathlib, random, subprocess, sys, tempfile
 
@@ -28,6 +29,7 @@ def specweb96():
         for k in range(1, 10):
             size = int(unit * k)
             files.append({"kind": "page", "files": 100, "requests": round(requests * share * poisson[k - 1] / sum(poisson)), "bytes_min": size, "bytes_max": size})
+    files.sort(key=lambda group: -group["requests"])
     requests = sum(group["requests"] for group in files)
     return {"elapsed_s": HOUR_S, "requests": requests, "sessions": requests, "sessions_mean": 0, "directories": 100, "files": files,
             "profiles": [{"lengths": [[1, 1, requests]], "first": [requests, 0]}], "starts": [requests // 12] * 12}

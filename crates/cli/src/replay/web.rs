@@ -1,5 +1,6 @@
 //! Load for a web server: a site's visitors, by HTTP.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,10 +8,13 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use ioscape_analysis::estimate;
-use ioscape_engine::replay::{AtStart, Shape, Stage, StageFile};
+use ioscape_engine::replay::{AtStart, Shape, Stage, StageFile, raise_file_limit};
+use ioscape_engine::target::Directory;
 use ioscape_engine::{Clock, Error, RunId, Stopwatch, host, target};
 use ioscape_experiment::bench::clear_leftovers;
-use ioscape_model::{End, Header, Line, Method, Point, Ranges, Rules, Target, TargetKind};
+use ioscape_model::{
+    End, EndReason, Header, Line, Method, Point, Ranges, Replay, Rules, Spacing, Target, TargetKind,
+};
 use ioscape_trace::FileKind;
 use ioscape_trace::site::SiteLoad;
 use ioscape_web::{Facts, Job, Server, lines};
@@ -27,15 +31,6 @@ use crate::trace::source::{self, Source};
 const CONNECTIONS_MAX: usize = 20_000;
 /// Lines of a list of paths, at most.
 const URLS_MAX: usize = 10_000_000;
-
-/// Whether a target is the address of a server.
-pub(super) fn is_address(target: &Path) -> bool {
-    target.to_str().is_some_and(|text| {
-        ["http://", "https://"].iter().any(|scheme| {
-            text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-        })
-    })
-}
 
 /// Makes the load, writes the record, shows it.
 pub(super) fn replay(args: &ReplayArgs, clock: Clock) -> anyhow::Result<Exit> {
@@ -59,6 +54,7 @@ pub(super) fn replay(args: &ReplayArgs, clock: Clock) -> anyhow::Result<Exit> {
     let seed = args.common.seed.unwrap_or_else(drawn_seed);
     let load = site::load(found, args, (urls.as_ref().map(Vec::len), seed))?;
     server.answers()?;
+    raise_file_limit();
     let interrupt = Interrupt::catch()?;
     let outcome = run(args, (&server, urls), (&load, seed), (clock, &interrupt));
     interrupt.settle(outcome)
@@ -86,16 +82,17 @@ fn read_urls(path: &Path) -> anyhow::Result<Vec<String>> {
     let wrong = |what: String| usage(format!("--urls {}: {what}", path.display()));
     let file = File::open(path).map_err(|error| wrong(format!("cannot open it: {error}")))?;
     let mut urls = Vec::new();
-    for line in BufReader::new(file).lines() {
-        let line = line.map_err(|error| wrong(format!("cannot read it: {error}")))?;
+    for (number, line) in (1_u64..).zip(BufReader::new(file).lines()) {
+        let line: String = line.map_err(|error| wrong(format!("cannot read it: {error}")))?;
         let line = line.trim();
         if line.is_empty() {
             continue;
         }
-        if !line.starts_with('/') || urls.len() == URLS_MAX {
+        let is_plain = line.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
+        if !line.starts_with('/') || !is_plain || urls.len() == URLS_MAX {
             return Err(wrong(format!(
-                "line {}: a list has a path such as /news/today.html in each line, up to {URLS_MAX}",
-                urls.len() + 1
+                "line {number}: a list has a path such as /news/today.html in each line, spaces and the \
+                 like as %20, up to {URLS_MAX} lines"
             )));
         }
         urls.push(line.to_owned());
@@ -107,7 +104,7 @@ fn read_urls(path: &Path) -> anyhow::Result<Vec<String>> {
 struct Site {
     /// By the number of a file.
     paths: Vec<String>,
-    /// Likewise, bytes; `None` where the server has files of its own.
+    /// By the number of a file, bytes; `None` where the server has files of its own.
     sizes: Option<Vec<u64>>,
     files: u64,
     bytes: u64,
@@ -119,52 +116,58 @@ struct Site {
 impl Site {
     fn new(
         args: &ReplayArgs,
-        (load, urls): (&SiteLoad, Option<Vec<String>>),
+        (load, urls, docroot): (&SiteLoad, Option<Vec<String>>, Option<Arc<Directory>>),
         (run, clock, interrupt): (&RunId, &Clock, &Interrupt),
         journal: &mut Journal,
     ) -> anyhow::Result<Self> {
         let began_s = clock.now_s();
-        let stage = match &args.docroot {
-            Some(docroot) => Some(lay_out(args, docroot, load, (run, interrupt), journal)?),
+        let stage = match docroot {
+            Some(directory) => Some(lay_out(args, &directory, load, (run, interrupt), journal)?),
             None => None,
         };
         let below = stage.as_ref().and_then(|stage| stage.path().file_name());
         let below = below.map_or(String::new(), |name| format!("/{}", name.to_string_lossy()));
         let entries = load.files();
-        let regular = || entries.iter().filter(|entry| entry.kind == FileKind::Regular);
         // Directories have numbers, too, and nobody asks for them.
         let mut paths = vec!["/".to_owned(); entries.len() + 1];
-        for (at, entry) in regular().enumerate() {
-            paths[entry.id as usize] = match &urls {
-                Some(urls) => urls[at.min(urls.len() - 1)].clone(),
-                None => format!("{below}/f{}/f{}", entry.directory, entry.id),
-            };
+        for entry in entries.iter().filter(|entry| entry.kind == FileKind::Regular) {
+            paths[entry.id as usize] = format!("{below}/f{}/f{}", entry.directory, entry.id);
+        }
+        if let Some(urls) = &urls {
+            for (at, entry) in load.present().enumerate() {
+                paths[entry.id as usize].clone_from(&urls[at.min(urls.len() - 1)]);
+            }
         }
         let sizes = std::iter::once(0).chain(entries.iter().map(|entry| entry.first_bytes));
         Ok(Self {
             paths,
             sizes: urls.is_none().then(|| sizes.collect()),
-            files: regular().count() as u64,
-            bytes: regular().map(|entry| entry.first_bytes).sum(),
+            files: load.present().count() as u64,
+            bytes: load.present().map(|entry| entry.first_bytes).sum(),
             stage,
             layout_s: clock.now_s() - began_s,
         })
     }
 }
 
+impl Site {
+    fn laid_out_bytes(&self) -> u64 {
+        self.stage.as_ref().map_or(0, Stage::laid_out_bytes)
+    }
+}
+
 /// Makes the files below a directory that a server serves.
 fn lay_out(
     args: &ReplayArgs,
-    docroot: &Path,
+    directory: &Arc<Directory>,
     load: &SiteLoad,
     (run, interrupt): (&RunId, &Interrupt),
     journal: &mut Journal,
 ) -> anyhow::Result<Stage> {
-    let directory = Arc::new(target::open_directory(docroot)?);
-    for warning in directory.warnings().into_iter().chain(clear_leftovers(&directory, run)?) {
+    for warning in directory.warnings().into_iter().chain(clear_leftovers(directory, run)?) {
         journal.put(&Line::Warning(warning))?;
     }
-    let missing: std::collections::HashSet<u32> = load.missing().collect();
+    let missing: HashSet<u32> = load.missing().collect();
     let file = |entry: &ioscape_trace::FileEntry| {
         let is_directory = entry.kind == FileKind::Directory;
         let start = AtStart { bytes: entry.first_bytes, has_data: !is_directory, is_cached: true };
@@ -179,7 +182,7 @@ fn lay_out(
         std::iter::once(nobody).chain(load.files().iter().map(file)).collect();
     let bar = if args.common.quiet { None } else { source::bar("laying out the site") };
     let total: u64 = load.files().iter().map(|entry| entry.first_bytes).sum();
-    let stage = Stage::new(&directory, (run, 0), &files, &interrupt.flag(), &mut |bytes| {
+    let stage = Stage::new(directory, (run, 0), &files, &interrupt.flag(), &mut |bytes| {
         if let Some(bar) = &bar {
             bar.set_position((bytes as f64 / total.max(1) as f64 * source::STEPS) as u64);
         }
@@ -203,6 +206,10 @@ fn run(
     let usual = || journal::default_record("ioscape-replay", &origin.start_time);
     let out = args.out.clone().unwrap_or_else(usual);
     out_file::check_new(&out, "--out")?;
+    let docroot = match &args.docroot {
+        Some(docroot) => Some(Arc::new(target::open_directory(docroot)?)),
+        None => None,
+    };
     let mut journal = Journal::create(&out, "--out")?;
     let target = Target { path: server.to_string(), kind: TargetKind::Server, ..Target::default() };
     let header = |ranges| Header {
@@ -212,32 +219,45 @@ fn run(
     };
     let work = ioscape_web::workload(load);
     journal.put(&Line::Header(header(Ranges::spanning([&work].into_iter()))))?;
-    let site = Site::new(args, (load, urls), (&run, &clock, interrupt), &mut journal)?;
-    let mut points = Vec::new();
+    let around = (&run, &clock, interrupt);
+    let site = Site::new(args, (load, urls, docroot), around, &mut journal)?;
+    let settings = args.settings()?;
+    let pace = (settings.spacing, settings.speed);
+    let (mut points, mut failure) = (Vec::new(), None);
     for round in 0..args.repeats {
-        let made = one(args, (server, load, &site), (round, &clock, interrupt))?;
-        if made.1.ops_per_s > 0.0 || round == 0 {
-            journal.put(&Line::Point(made.1.clone()))?;
-            journal.put(&Line::Replay(made.0))?;
-            points.push(made.1);
+        match one(args, (server, load, &site), pace, (round, &clock, interrupt)) {
+            Ok((replay, point)) => {
+                journal.put(&Line::Point(point.clone()))?;
+                journal.put(&Line::Replay(replay))?;
+                points.push(point);
+            }
+            Err(error) if points.is_empty() => return Err(error.into()),
+            Err(error) => failure = Some(anyhow::Error::from(error)),
         }
         if interrupt.signal().is_some() {
+            failure = Some(Error::Interrupted.into());
+        }
+        if failure.is_some() {
             break;
         }
     }
-    let failure = interrupt.signal().is_some().then_some(Error::Interrupted);
     let elapsed_s = clock.now_s();
     for line in estimate::lines(&points, elapsed_s, failure.is_some(), vec![]) {
         journal.put(&line)?;
     }
-    let end = End::after(Error::ending(failure.as_ref()), &points, elapsed_s);
-    let laid_out_bytes = site.stage.as_ref().map_or(0, Stage::laid_out_bytes);
+    let reason = match &failure {
+        None => EndReason::Complete,
+        Some(_) if interrupt.signal().is_some() => EndReason::Interrupted,
+        Some(_) => EndReason::Failed,
+    };
+    let end = End::after(reason, &points, elapsed_s);
+    let laid_out_bytes = site.laid_out_bytes();
     journal.put(&Line::End(End { written_bytes: end.written_bytes + laid_out_bytes, ..end }))?;
     drop(site);
     show(args, journal.path())?;
     match failure {
         None => Ok(Exit::Fine),
-        Some(failure) => Err(failure.into()),
+        Some(failure) => Err(failure),
     }
 }
 
@@ -245,9 +265,9 @@ fn run(
 fn one(
     args: &ReplayArgs,
     (server, load, site): (&Server, &SiteLoad, &Site),
+    (spacing, speed): (Spacing, f64),
     (round, clock, interrupt): (u32, &Clock, &Interrupt),
-) -> anyhow::Result<(ioscape_model::Replay, Point)> {
-    let settings = args.settings()?;
+) -> Result<(Replay, Point), ioscape_web::Error> {
     let flag = interrupt.flag();
     let bar = if args.common.quiet { None } else { source::bar("asking the server") };
     let expected = (load.requests_count() as f64).max(1.0);
@@ -257,11 +277,12 @@ fn one(
         paths: &site.paths,
         sizes: site.sizes.as_deref(),
         sessions: Box::new(load.sessions()),
-        users: args.users,
-        spacing: settings.spacing,
-        speed: settings.speed,
+        users: load.users(),
+        spacing,
+        // The load was made at the speed that was asked for.
+        speed: 1.0,
         duration_ns: args.duration_s.map(|seconds| (seconds * 1e9) as u64),
-        threads: args.threads as usize,
+        threads: args.threads.unwrap_or(1) as usize,
         connections_max: CONNECTIONS_MAX,
         interrupt: &flag,
         watch: Stopwatch::calibrated(),
@@ -274,14 +295,14 @@ fn one(
     }
     let facts = Facts {
         round,
-        spacing: settings.spacing,
-        speed: settings.speed,
+        spacing,
+        speed,
         planned_s: load.info().elapsed_s,
         started_s,
         files: site.files,
         files_bytes: site.bytes,
-        laid_out_bytes: site.stage.as_ref().map_or(0, Stage::laid_out_bytes),
-        layout_s: site.layout_s,
+        laid_out_bytes: if round == 0 { site.laid_out_bytes() } else { 0 },
+        layout_s: if round == 0 { site.layout_s } else { 0.0 },
     };
     Ok(lines(&traffic?, &facts))
 }
@@ -289,23 +310,5 @@ fn one(
 fn step(bar: Option<&ProgressBar>, share: f64) {
     if let Some(bar) = bar {
         bar.set_position((share.min(1.0) * source::STEPS) as u64);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_told_from_directories() {
-        for (text, is) in [
-            ("http://127.0.0.1:80/", true),
-            ("HTTPS://host", true),
-            ("/mnt/http://x", false),
-            ("http", false),
-            ("./http:/", false),
-        ] {
-            assert_eq!(is_address(Path::new(text)), is, "{text}");
-        }
     }
 }

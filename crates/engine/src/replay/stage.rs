@@ -134,8 +134,9 @@ impl Stage {
     }
 }
 
-/// As many files as the administrator allows: a trace may have had more open than a shell's limit.
-fn raise_file_limit() {
+/// Allows as many open files as the administrator does: a trace, and visitors of a web site, may have more
+/// open than a shell's limit.
+pub fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).ok();
 }

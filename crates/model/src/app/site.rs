@@ -8,6 +8,13 @@ use serde::{Deserialize, Serialize};
 const COUNT_MAX: u64 = 1 << 50;
 /// Requests of a session, at most.
 const LENGTH_MAX: u64 = 1 << 24;
+/// A year: who pauses longer comes back as another visitor.
+const GAP_MAX_MS: u64 = 366 * 86_400_000;
+const BYTES_MAX: u64 = 1 << 40;
+const DIRECTORIES_MAX: u64 = 10_000_000;
+const STARTS_MAX: usize = 100_000;
+const TIME_MIN_S: f64 = 0.001;
+const TIME_MAX_S: f64 = 1e10;
 
 /// A web site: its files, and how visitors ask for them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,27 +59,56 @@ impl Site {
         self.files.iter().map(middle).sum()
     }
 
+    /// Requests of as many sessions as begin, by the lengths of the profiles.
+    #[must_use]
+    pub fn expected_requests(&self) -> f64 {
+        let lengths = || self.profiles.iter().flat_map(|profile| &profile.lengths);
+        let sessions: f64 = lengths().map(|each| each.count as f64).sum();
+        let requests: f64 = lengths()
+            .map(|each| each.count as f64 * f64::midpoint(each.from as f64, each.to as f64))
+            .sum();
+        let begin: f64 = self.starts.iter().map(|starts| *starts as f64).sum();
+        if sessions > 0.0 { requests / sessions * begin } else { 0.0 }
+    }
+
+    /// Whether any visitor pauses between requests.
+    #[must_use]
+    pub fn has_pauses(&self) -> bool {
+        let gaps = |profile: &Profile| {
+            [&profile.page_gaps_ms, &profile.object_gaps_ms].map(Vec::as_slice).concat()
+        };
+        self.profiles.iter().flat_map(gaps).any(|gap| gap.count > 0 && gap.to > 0)
+    }
+
     /// Names what cannot be, if anything: a site may be typed by hand.
     pub(super) fn check(&self) -> Result<(), String> {
-        let numbers = [self.elapsed_s, self.sessions_mean, self.stretch_s];
-        if !numbers.iter().all(|number| number.is_finite() && *number >= 0.0) {
-            return Err(
-                "elapsed_s, sessions_mean and stretch_s must be numbers from 0 up".to_owned()
-            );
+        let times = [self.elapsed_s, self.stretch_s];
+        let is_sound = |number: &f64| *number == 0.0 || (TIME_MIN_S..=TIME_MAX_S).contains(number);
+        if !times.iter().all(is_sound) || !(0.0..=TIME_MAX_S).contains(&self.sessions_mean) {
+            return Err(format!(
+                "elapsed_s and stretch_s must be 0 or lie between {TIME_MIN_S} and \
+                 {TIME_MAX_S}, and sessions_mean be no less than 0"
+            ));
+        }
+        if self.directories > DIRECTORIES_MAX || self.starts.len() > STARTS_MAX {
+            return Err(format!(
+                "directories must be no more than {DIRECTORIES_MAX}, and starts no longer than \
+                 {STARTS_MAX}"
+            ));
         }
         for (at, group) in self.files.iter().enumerate() {
-            let is_sound = group.bytes_min <= group.bytes_max && group.bytes_max < COUNT_MAX;
+            let is_sound = group.bytes_min <= group.bytes_max && group.bytes_max <= BYTES_MAX;
             if !is_sound || group.unchanged > group.requests {
                 return Err(format!(
-                    "files[{at}]: bytes_min must be no more than bytes_max, and unchanged no more \
-                     than requests"
+                    "files[{at}]: bytes_min must be no more than bytes_max, that no more than \
+                     {BYTES_MAX}, and unchanged no more than requests"
                 ));
             }
         }
         for (at, profile) in self.profiles.iter().enumerate() {
             let all = [&profile.lengths, &profile.page_gaps_ms, &profile.object_gaps_ms];
-            let is_sound = |each: &Counted| each.from <= each.to && each.to < COUNT_MAX;
-            let long = |each: &Counted| each.to > LENGTH_MAX;
+            let is_sound = |each: &Counted| each.from <= each.to && each.to <= GAP_MAX_MS;
+            let long = |each: &Counted| each.to > LENGTH_MAX || each.from == 0;
             if !all.iter().all(|list| list.iter().all(is_sound)) || profile.lengths.iter().any(long)
             {
                 return Err(format!(
@@ -156,7 +192,7 @@ pub struct Profile {
     pub lengths: Vec<Counted>,
     /// Requests that follow a page: for a page, for an object.
     pub after_page: [u64; 2],
-    /// Requests that follow an object, likewise.
+    /// Requests that follow an object: for a page, for an object.
     pub after_object: [u64; 2],
     /// Sessions that begin with a page, with an object.
     pub first: [u64; 2],

@@ -95,7 +95,9 @@ fn most_asked(site: &Site) -> Option<f64> {
     let files: u64 = site.files.iter().map(|group| group.files).sum();
     let mut left = files / 10;
     let mut requests = 0.0;
-    for group in &site.files {
+    let mut groups = site.files.clone();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.requests / group.files.max(1)));
+    for group in &groups {
         let taken = group.files.min(left);
         requests += group.requests as f64 * taken as f64 / group.files.max(1) as f64;
         left -= taken;

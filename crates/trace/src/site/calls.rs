@@ -14,7 +14,7 @@ const NOT_FOUND: i16 = 2;
 /// Calls of one request are so far apart.
 const STEP_NS: u64 = 1000;
 
-/// Events in the order of their starts; a stream is a place that one session after another takes.
+/// Calls of the requests in their order; a stream is a place that one session after another takes.
 pub(super) struct Calls<'a> {
     sessions: Peekable<Sessions<'a>>,
     entries: &'a [FileEntry],
@@ -27,7 +27,7 @@ pub(super) struct Calls<'a> {
     users: Option<u32>,
     until_ns: u64,
     handles: u32,
-    out: std::vec::IntoIter<Event>,
+    out: Option<Answering>,
 }
 
 impl<'a> Calls<'a> {
@@ -45,7 +45,7 @@ impl<'a> Calls<'a> {
             users,
             until_ns: for_s.map_or(u64::MAX, |for_s| (for_s * 1e9) as u64),
             handles: 0,
-            out: Vec::new().into_iter(),
+            out: None,
         };
         for _ in 0..users.unwrap_or(0) {
             calls.begin(0);
@@ -72,7 +72,7 @@ impl<'a> Calls<'a> {
     }
 
     /// The request that is next.
-    fn step(&mut self) -> Option<Vec<Event>> {
+    fn step(&mut self) -> Option<Answering> {
         if self.users.is_none() {
             loop {
                 let next_ns = self.sessions.peek().map(|session| session.start_ns);
@@ -102,32 +102,53 @@ impl<'a> Calls<'a> {
         Some(self.answer(at_ns, place + 1, ask.file, ask.answer))
     }
 
-    fn answer(&mut self, at_ns: u64, stream: u32, file: u32, answer: Answer) -> Vec<Event> {
+    fn answer(&mut self, at_ns: u64, stream: u32, file: u32, answer: Answer) -> Answering {
         let event = Event { stream, file, ..Event::new(at_ns, Op::Stat) };
+        let one = |event| Answering { event, bytes: 0, calls: 1, made: 0 };
         match answer {
-            Answer::Unchanged => vec![event],
-            Answer::Missing => vec![Event { op: Op::LookupNeg, error: NOT_FOUND, ..event }],
+            Answer::Unchanged => one(event),
+            Answer::Missing => one(Event { op: Op::LookupNeg, error: NOT_FOUND, ..event }),
             Answer::Whole => {
                 self.handles = self.handles % (u32::MAX - 1) + 1;
                 let event = Event { handle: self.handles, ..event };
                 let bytes = self.entries[file as usize - 1].first_bytes;
-                let reads = (0..bytes.div_ceil(PIECE_BYTES)).map(|piece| {
-                    let offset = piece * PIECE_BYTES;
-                    Event {
-                        op: Op::Read,
-                        offset,
-                        length: (bytes - offset).min(PIECE_BYTES),
-                        ..event
-                    }
-                });
-                let calls = [Op::Open, Op::Stat].map(|op| Event { op, ..event }).into_iter();
-                let calls = calls.chain(reads).chain([Event { op: Op::Close, ..event }]);
-                (0..)
-                    .zip(calls)
-                    .map(|(at, call)| Event { start_ns: at_ns + at * STEP_NS, ..call })
-                    .collect()
+                Answering { event, bytes, calls: bytes.div_ceil(PIECE_BYTES) + 3, made: 0 }
             }
         }
+    }
+}
+
+/// Calls of one answer: one, or open, stat, reads, close.
+struct Answering {
+    event: Event,
+    bytes: u64,
+    calls: u64,
+    made: u64,
+}
+
+impl Iterator for Answering {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        let at = self.made;
+        if at == self.calls {
+            return None;
+        }
+        self.made += 1;
+        let event = Event { start_ns: self.event.start_ns + at * STEP_NS, ..self.event };
+        if self.calls == 1 {
+            return Some(event);
+        }
+        Some(match at {
+            0 => Event { op: Op::Open, ..event },
+            1 => event,
+            _ if at + 1 == self.calls => Event { op: Op::Close, ..event },
+            _ => {
+                let offset = (at - 2) * PIECE_BYTES;
+                let length = (self.bytes - offset).min(PIECE_BYTES);
+                Event { op: Op::Read, offset, length, ..event }
+            }
+        })
     }
 }
 
@@ -136,10 +157,10 @@ impl Iterator for Calls<'_> {
 
     fn next(&mut self) -> Option<Event> {
         loop {
-            if let Some(event) = self.out.next() {
+            if let Some(event) = self.out.as_mut().and_then(Iterator::next) {
                 return Some(event);
             }
-            self.out = self.step()?.into_iter();
+            self.out = Some(self.step()?);
         }
     }
 }

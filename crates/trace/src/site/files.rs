@@ -18,7 +18,7 @@ pub(super) struct Block {
     unchanged: u64,
 }
 
-/// All of them.
+/// Files of a load, with the directories that they are in.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     pub(super) entries: Vec<FileEntry>,
@@ -41,6 +41,42 @@ impl Rounding {
     }
 }
 
+/// Groups of a kind, as they are scaled. Where a group has no file left, its requests wait for the next
+/// one: fewer files share all requests.
+struct Pending {
+    files: Rounding,
+    requests: Rounding,
+    unchanged: Rounding,
+    waiting: u64,
+    waiting_unchanged: u64,
+}
+
+impl Pending {
+    fn new(files: f64, requests: f64) -> Self {
+        let rounding = |factor| Rounding { factor, before: 0.0 };
+        Self {
+            files: rounding(files),
+            requests: rounding(requests),
+            unchanged: rounding(requests),
+            waiting: 0,
+            waiting_unchanged: 0,
+        }
+    }
+
+    fn take(&mut self, group: &FileGroup, first: u32) -> Option<Block> {
+        self.waiting += group.requests;
+        self.waiting_unchanged += group.unchanged;
+        let files = self.files.next(group.files);
+        (files > 0).then(|| Block {
+            group: *group,
+            first,
+            files,
+            requests: self.requests.next(std::mem::take(&mut self.waiting)),
+            unchanged: self.unchanged.next(std::mem::take(&mut self.waiting_unchanged)),
+        })
+    }
+}
+
 impl Files {
     pub(super) fn new(site: &Site, scaled: &Scaled) -> Self {
         let factor = scaled.files;
@@ -48,19 +84,17 @@ impl Files {
         let directory = |id| FileEntry { id, kind: FileKind::Directory, ..FileEntry::default() };
         let mut entries: Vec<FileEntry> = (1..=directories).map(directory).collect();
         let mut blocks = [Vec::new(), Vec::new()];
-        let rounding = || Rounding { factor, before: 0.0 };
-        let (mut files, mut requests, mut unchanged) = (rounding(), rounding(), rounding());
-        for group in &site.files {
-            let block = Block {
-                group: *group,
-                first: entries.len() as u32 + 1,
-                files: files.next(group.files),
-                requests: requests.next(group.requests),
-                unchanged: unchanged.next(group.unchanged),
-            };
-            if block.files == 0 {
+        let mut groups = site.files.clone();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.requests / group.files.max(1)));
+        // With more files each request of the log stands for as many more, with fewer for itself.
+        let requests_factor = factor.max(1.0);
+        let mut kinds: [Pending; 3] =
+            std::array::from_fn(|_| Pending::new(factor, requests_factor));
+        for group in &groups {
+            let Some(block) = kinds[group.kind as usize].take(group, entries.len() as u32 + 1)
+            else {
                 continue;
-            }
+            };
             for at in 0..block.files {
                 let id = block.first + at as u32;
                 let bytes = block.bytes(at);
@@ -74,6 +108,11 @@ impl Files {
                 });
             }
             blocks[usize::from(group.kind == PageKind::Object)].push(block);
+        }
+        // Requests for files that are left out at the end go to the last ones of their kind.
+        for block in blocks.iter_mut().flatten().rev() {
+            let left = &mut kinds[block.group.kind as usize];
+            block.requests += left.requests.next(std::mem::take(&mut left.waiting));
         }
         Self { entries, blocks }
     }

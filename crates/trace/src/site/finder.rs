@@ -14,6 +14,8 @@ use crate::{Event, FileEntry, Op, Sink, StreamEntry, TraceInfo};
 const PROFILE_ENDS: [u64; 6] = [2, 4, 10, 30, 100, u64::MAX];
 /// Stretches of time in which beginnings of sessions are counted: when there are more, two become one.
 const STARTS_MAX: usize = 336;
+/// Requests of a session, at most: who goes on for ever comes back as another visitor.
+const SESSION_MAX: usize = 1 << 20;
 /// Classes of files that are embedded in pages. A script is a source to the table of classes.
 const EMBEDDED: [&str; 3] = ["image", "source", "style_or_font"];
 
@@ -59,9 +61,11 @@ impl Spread {
     /// Values below this are told apart.
     const EXACT: u64 = 16;
     /// Cells of a doubling beyond.
-    const PARTS: f64 = 4.0;
+    const PARTS: f64 = 3.0;
     /// A value with this share of all has a cell of its own: a program that asks once a second.
     const FREQUENT: f64 = 0.005;
+    /// Such values at most, those that came most often: a model is to stay below 64 KiB.
+    const FREQUENT_MAX: usize = 16;
 
     fn add(&mut self, value: u64) {
         // Four digits are enough, and bound what is held.
@@ -78,7 +82,11 @@ impl Spread {
 
     /// Frequent values, and cells of the others, a few to each doubling.
     fn list(&self) -> Vec<Counted> {
-        let frequent = (self.0.values().sum::<u64>() as f64 * Self::FREQUENT).max(2.0);
+        let mut counts: Vec<u64> = self.0.values().copied().collect();
+        counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
+        let next = counts.get(Self::FREQUENT_MAX).map_or(0.0, |count| *count as f64 + 1.0);
+        let all: u64 = counts.iter().sum();
+        let frequent = (all as f64 * Self::FREQUENT).max(2.0).max(next);
         let mut list: Vec<Counted> = Vec::new();
         let mut open: Option<(u64, Counted)> = None;
         for (value, count) in &self.0 {
@@ -201,6 +209,10 @@ impl Finder {
         file.unchanged += u64::from(is_unchanged);
         self.requests += 1;
         let at_ns = event.start_ns;
+        let is_endless = |visit: &Visit| visit.asks.len() >= SESSION_MAX;
+        if self.sessions.get(&event.stream).is_some_and(is_endless) {
+            self.end(event.stream);
+        }
         let is_new = !self.sessions.contains_key(&event.stream);
         self.calendar.add(at_ns, event.file, is_new);
         let visit = self.sessions.entry(event.stream).or_insert_with(|| Visit {

@@ -44,6 +44,9 @@ pub enum GrowthError {
          together"
     )]
     Short(usize),
+    /// Months that do not follow each other.
+    #[error("the months of a site need rising numbers: look at `months` of the model")]
+    Order,
     /// Too far ahead.
     #[error(
         "the log covers {months} months, which says nothing of {ahead} months later: up to {most}"
@@ -69,22 +72,25 @@ pub fn growth(site: &Site, ahead_months: f64) -> Result<Growth, GrowthError> {
         Some(last) if months.len() >= MONTHS_MIN => last,
         _ => return Err(GrowthError::Short(months.len())),
     };
+    if months.windows(2).any(|two| two[0].number >= two[1].number) {
+        return Err(GrowthError::Order);
+    }
     let most = AHEAD_MAX * months.len() as f64;
     if ahead_months > most {
         return Err(GrowthError::Far { months: months.len(), ahead: ahead_months, most });
     }
     let at = f64::from(last.number) + ahead_months;
-    let line = |count: fn(&Month) -> u64| {
-        let points = months.iter().map(|month| {
-            (f64::from(month.number), count(month).max(1) as f64 / month.covered_frac)
-        });
+    let line = |count: &dyn Fn(&Month) -> f64| {
+        let points = months.iter().map(|month| (f64::from(month.number), count(month).max(1.0)));
         factor(&points.collect::<Vec<_>>(), at)
     };
-    let (sessions, files) = (line(|month| month.sessions), line(|month| month.files));
+    let sessions = line(&|month| month.sessions as f64 / month.covered_frac);
+    // Most files are asked for early in a month: the part that is not covered adds few.
+    let files = line(&|month| month.files as f64);
     Ok(Growth { sessions, files, months: months.len() })
 }
 
-/// Value of the line at `at` over the mean of the points; the interval is that of a new point.
+/// Value of the line at `at` over the geometric mean of the points; the interval is that of a new point.
 fn factor(points: &[(f64, f64)], at: f64) -> Factor {
     let count = points.len() as f64;
     let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / count;
@@ -98,8 +104,7 @@ fn factor(points: &[(f64, f64)], at: f64) -> Factor {
     let freedom = count - 2.0;
     let spread = (residual / freedom * (1.0 + 1.0 / count + (at - x_mean).powi(2) / sxx)).sqrt();
     let half = t_two_sided(CONFIDENCE, freedom) * spread;
-    let base = mean(&mut points.iter().map(|(_, y)| *y)).ln();
-    let times = |ln: f64| (ln - base).exp();
+    let times = |ln: f64| (ln - y_mean).exp();
     let ahead = value(at);
     Factor { mean: times(ahead), low: times(ahead - half), high: times(ahead + half) }
 }
@@ -122,7 +127,7 @@ mod tests {
     #[test]
     fn steady_growth_goes_on() {
         let found = growth(&site(&[1000, 1100, 1210, 1331]), 2.0).unwrap();
-        let expected = 1331.0 * 1.21 / ((1000.0 + 1100.0 + 1210.0 + 1331.0) / 4.0);
+        let expected = 1331.0 * 1.21 / (1000.0 * 1.1_f64.powf(1.5));
         assert!((found.sessions.mean / expected - 1.0).abs() < 1e-3, "{found:?}");
         assert!((found.files.mean - 1.0).abs() < 1e-9 && found.files.high < 1.0 + 1e-6);
     }

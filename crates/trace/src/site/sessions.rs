@@ -27,7 +27,7 @@ struct Decks {
     files: [Deck; 2],
 }
 
-/// Of one profile: page (0) or object (1) at the start and after either, and gaps before either.
+/// Order and pauses of one profile: page (0) or object (1) at the start and after either, and gaps before either.
 #[derive(Clone, Debug)]
 struct Pace {
     first: Deck,
@@ -82,7 +82,8 @@ enum Course {
         stretches: Box<dyn Iterator<Item = Stretch> + Send>,
         length_s: f64,
         due: f64,
-        ready: Vec<f64>,
+        /// Of the stretch that it is: sessions that are still to begin, the time reached, and its end.
+        left: (u64, f64, f64),
     },
 }
 
@@ -116,7 +117,7 @@ impl<'a> Sessions<'a> {
             placed: None,
         };
         let is_whole = scaled.users.is_none() && scaled.for_s.is_none();
-        if is_whole && site.requests as f64 * scaled.sessions <= PLACED_MAX {
+        if is_whole && site.expected_requests() * scaled.sessions <= PLACED_MAX {
             sessions.place((site.elapsed_s / scaled.rate * S) as u64);
         }
         sessions
@@ -189,24 +190,26 @@ impl<'a> Sessions<'a> {
             Course::Users { sessions, .. } => {
                 (sessions.is_none_or(|sessions| self.number < sessions)).then_some(0.0)
             }
-            Course::Log { stretches, length_s, due, ready } => loop {
-                if let Some(start_s) = ready.pop() {
-                    return Some(start_s);
+            Course::Log { stretches, length_s, due, left } => loop {
+                let (count, reached_s, end_s) = left;
+                if *count > 0 {
+                    // The earliest of so many that are even at random.
+                    let share = 1.0 - self.chance.random::<f64>().powf(1.0 / *count as f64);
+                    *count -= 1;
+                    *reached_s += (*end_s - *reached_s) * share;
+                    return Some(*reached_s);
                 }
                 let stretch = stretches.next()?;
                 let after = *due + stretch.sessions;
-                let count = (after.floor() - due.floor()) as u64;
+                let begins = (after.floor() - due.floor()) as u64;
                 *due = after;
-                let starts =
-                    (0..count).map(|_| stretch.from_s + self.chance.random::<f64>() * *length_s);
-                *ready = starts.collect();
-                ready.sort_by(|a, b| b.total_cmp(a));
+                *left = (begins, stretch.from_s, stretch.from_s + *length_s);
             },
         }
     }
 }
 
-/// One of the values of a bucket: they take turns.
+/// One of the values of a bucket, by chance: the same one for each card.
 fn within(counted: Counted, card: Card) -> u64 {
     counted.from + mixed(card.number) % (counted.to - counted.from + 1)
 }
@@ -230,7 +233,7 @@ fn course(site: &Site, scaled: &Scaled) -> Course {
         from_s: (at as f64 - first as f64) * length_s,
         sessions: sessions.get(at % count).copied().unwrap_or(0.0),
     });
-    Course::Log { stretches: Box::new(stretches), length_s, due: 0.0, ready: Vec::new() }
+    Course::Log { stretches: Box::new(stretches), length_s, due: 0.0, left: (0, 0.0, 0.0) }
 }
 
 /// Where so many stretches in a row have most sessions.

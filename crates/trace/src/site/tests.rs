@@ -169,6 +169,31 @@ fn more_files_keep_the_shape_of_the_site() {
     assert!(distance < 0.02, "sizes: {distance}");
 }
 
+#[test]
+fn fewer_files_share_all_requests() {
+    let (files, requests) = log(9, 4000);
+    let site = found(&files, &requests, None);
+    for (factor, files) in [(0.1, 300.0), (0.01, 30.0)] {
+        let scaled = Scaled { files: factor, ..Scaled::default() };
+        let load = SiteLoad::new(site.clone(), scaled, 3).unwrap();
+        let asked: u64 = site.files.iter().map(|group| group.files).sum();
+        let count = load.present().count() as f64;
+        assert!((count - asked as f64 * factor).abs() <= 3.0, "{count} files for {files}");
+        let made = generated(&load);
+        assert!((made.len() as f64 / requests.len() as f64 - 1.0).abs() < 0.01);
+        // The tenth of the files that is asked for most keeps its share.
+        let share = |of: &[Request], files: f64| {
+            let ranks = distributions(load.files(), of)[0].clone();
+            ranks.iter().filter(|rank| **rank < files / 10.0).count() as f64 / of.len() as f64
+        };
+        let before = distributions(&log(9, 4000).0, &requests)[0].clone();
+        let before = before.iter().filter(|rank| **rank < asked as f64 / 10.0).count() as f64
+            / requests.len() as f64;
+        let after = share(&made, count);
+        assert!((before - after).abs() < 0.1, "{before} and {after}");
+    }
+}
+
 fn small() -> Site {
     let one = |value, count| Counted { from: value, to: value, count };
     Site {

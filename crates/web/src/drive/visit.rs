@@ -23,6 +23,9 @@ use crate::error::Error;
 use crate::timer::Timer;
 use crate::traffic::Traffic;
 
+/// So long after the end of a load requests begin that were due before: a server that stalled over the end
+/// is asked afterwards, so that its answers are counted.
+const LATE_MAX_NS: u64 = 10_000_000_000;
 /// Longest wait for a whole response.
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
 
@@ -50,9 +53,11 @@ impl Desk {
 
     /// Whether no request may begin any more.
     pub(super) fn is_over(&self) -> bool {
-        self.timer.is_halted()
-            || self.shared.halt.load(Ordering::Relaxed)
-            || self.timer.now_ns() > self.plan.end_ns
+        self.is_interrupted() || self.timer.now_ns() > self.plan.end_ns
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.timer.is_halted() || self.shared.halt.load(Ordering::Relaxed)
     }
 
     /// Counts a session for as long as it is open; none where too many are.
@@ -101,7 +106,11 @@ pub(super) async fn visit(desk: &Desk, session: &Session, agent: &HeaderValue, s
             return;
         }
         desk.timer.sleep_until(due_ns).await;
-        if desk.is_over() {
+        if desk.is_interrupted() {
+            return;
+        }
+        if desk.timer.now_ns() > desk.plan.end_ns.saturating_add(LATE_MAX_NS) {
+            desk.traffic.borrow_mut().not_sent += 1;
             return;
         }
         ended_ns = visitor.make(*ask, due_ns).await;
@@ -148,6 +157,7 @@ impl<'a> Visitor<'a> {
                 }
                 self.connection = None;
                 traffic.failed += 1;
+                traffic.latency.enter(desk.timer.now_ns().saturating_sub(due_ns));
                 let uri = &plan.uris[ask.file as usize];
                 traffic.tell(|| format!("GET {uri}: failed, {}", in_words(&failure)));
                 desk.timer.now_ns()
