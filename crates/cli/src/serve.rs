@@ -31,10 +31,10 @@ pub(crate) struct ServeArgs {
     /// The model of a web site (of `trace model`, or specweb96 or surge)
     #[arg(value_name = "SITE.json")]
     source: PathBuf,
-    /// Where it listens, HOST:PORT; port 0 takes a free one
+    /// Address that it listens at, HOST:PORT; port 0 takes a free one
     #[arg(value_name = "ADDRESS")]
     address: String,
-    /// How long each answer is kept back: 5ms, or quantiles, p50=5ms,p90=20ms,p99=80ms
+    /// Time that each answer is kept back: 5ms, or quantiles, p50=5ms,p90=20ms,p99=80ms
     #[arg(long, value_name = "TIME", default_value = "none", value_parser = ResponseTimes::parse)]
     response_time: ResponseTimes,
     /// This many files, as `replay` was told [default: as many as were asked for in the log]

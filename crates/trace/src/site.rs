@@ -54,7 +54,7 @@ pub struct Session {
 pub struct Ask {
     /// Time since the request before, 0 for the first.
     pub gap_ns: u64,
-    /// Which file: its id in the table of files.
+    /// The file's id in the table of files.
     pub file: u32,
     /// The answer that is expected.
     pub answer: Answer,
@@ -82,7 +82,7 @@ pub struct Scaled {
     pub rate: f64,
     /// So many users take turns, whoever comes: each begins a session as soon as the one before is over.
     pub users: Option<u32>,
-    /// How long, seconds: as in the busiest stretches of the log; once through the log where `None`.
+    /// Length of the load, seconds: as in the busiest stretches of the log; once through the log where `None`.
     pub for_s: Option<f64>,
 }
 
@@ -192,7 +192,7 @@ impl SiteLoad {
         &self.files.entries
     }
 
-    /// Whether any visitor pauses between requests.
+    /// True where any visitor pauses between requests.
     #[must_use]
     pub fn has_pauses(&self) -> bool {
         self.site.has_pauses()

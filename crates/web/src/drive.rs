@@ -27,7 +27,7 @@ use crate::traffic::Traffic;
 use plan::{Plan, Shared};
 use visit::{Desk, visit};
 
-/// How long requests in flight have to end when the load is interrupted.
+/// Time that requests in flight have to end when the load is interrupted.
 const GRACE: Duration = Duration::from_secs(1);
 /// Time between the making of the threads and the start of the load, nanoseconds.
 const SETTLE_NS: u64 = 2_000_000;
@@ -38,11 +38,11 @@ type Sessions<'a> = Mutex<Box<dyn Iterator<Item = Session> + Send + 'a>>;
 /// times a second with the number of requests done.
 ///
 /// # Errors
-/// Where nobody answers at the server's address, a path or header cannot be sent, more sessions
+/// [`Error`] where nobody answers at the server's address, a path or header cannot be sent, more sessions
 /// would be open than may be, or a thread lacks descriptors. A request that fails is counted.
 ///
 /// # Panics
-/// Where a session asks for a file that `paths` or `sizes` do not have, `speed` is not above 0, or
+/// If a session asks for a file that `paths` or `sizes` do not have, `speed` is not above 0, or
 /// the iterator of sessions panics.
 pub fn drive(job: Job<'_>, on_progress: &mut dyn FnMut(u64)) -> Result<Traffic, Error> {
     let mut plan = Plan::new(&job)?;
@@ -169,7 +169,10 @@ async fn be_user(desk: Rc<Desk>, slot: u32, sender: UnboundedSender<Message>) {
             _ => desk.plan.scaled_ns(session.start_ns),
         };
         let begun_ns = desk.timer.now_ns().saturating_add(wait_ns);
-        visit(&desk, &session, &agent, begun_ns).await;
+        // A user whose pause goes on beyond the end is still there then: no other takes the place.
+        if begun_ns > desk.plan.end_ns || !visit(&desk, &session, &agent, begun_ns).await {
+            return;
+        }
     }
 }
 

@@ -44,7 +44,7 @@ pub struct Origin<'a> {
     /// Files with their bytes. A request's path finds a file by its last two components, so that any
     /// prefix works: `/x/f1/f17` finds `f1/f17`.
     pub paths: HashMap<String, u64>,
-    /// How long each response is kept back.
+    /// Times that responses are kept back.
     pub response_times: ResponseTimes,
     /// Chance of the response times, and of the bytes.
     pub seed: u64,
@@ -98,7 +98,7 @@ impl Served {
 /// names one of them gets 304, another path 404, a method other than GET and HEAD 405.
 ///
 /// # Errors
-/// Where the address cannot be listened at, or a thread lacks descriptors.
+/// [`Error`] where the address cannot be listened at, or a thread lacks descriptors.
 pub fn serve(origin: Origin<'_>) -> Result<Served, Error> {
     let failed = |source| Error::Listen { address: origin.listen, source };
     let listener = TcpListener::bind(origin.listen).map_err(failed)?;

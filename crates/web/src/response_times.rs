@@ -1,4 +1,4 @@
-//! How long a server takes to answer, as quantiles.
+//! Time that a server takes to answer, as quantiles.
 
 use ioscape_model::units::parse_duration_s;
 use rand::{Rng, RngExt};

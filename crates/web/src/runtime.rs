@@ -12,9 +12,9 @@ use tokio::runtime::{Builder, Runtime};
 use crate::error::Error;
 use crate::timer::Timer;
 
-/// How often a thread that waits for the loops looks up.
+/// Time between two looks of a thread that waits for the loops.
 const LOOK: Duration = Duration::from_millis(40);
-/// How often a loop looks whether it is to halt.
+/// Time between two looks of a loop whether it is to halt.
 const LOOK_NS: u64 = 20_000_000;
 
 /// So many loops, not yet running.

@@ -136,7 +136,8 @@ impl<'a> Load<'a> {
 fn adds_up(traffic: &Traffic) {
     let answered: u64 = traffic.by_status.values().sum();
     assert_eq!(answered + traffic.failed, traffic.requests);
-    for times in [&traffic.time, &traffic.first_byte, &traffic.late, &traffic.latency] {
+    assert_eq!(traffic.latency.count(), traffic.requests, "those that failed, too");
+    for times in [&traffic.time, &traffic.first_byte, &traffic.late] {
         assert_eq!(times.count(), answered);
     }
     assert!(traffic.latency.max_ns() >= traffic.late.max_ns());
@@ -256,6 +257,33 @@ fn nothing_begins_after_the_time_is_up() {
     });
     assert_eq!(traffic.sessions_begun, traffic.sessions_ended);
     assert!(traffic.requests >= 2);
+}
+
+#[test]
+fn a_user_who_pauses_beyond_the_end_begins_no_other_session() {
+    let hour_ns = 3_600_000 * MS;
+    let asks = vec![ask(0, 0, Answer::Whole), ask(hour_ns, 0, Answer::Whole)];
+    let sessions = (0..1000).map(move |number| session(number, 0, asks.clone()));
+    let (traffic, _) = with_origin("none", 1, |address| {
+        let load = Load {
+            users: Some(3),
+            spacing: Spacing::Closed,
+            duration_ns: Some(200 * MS),
+            ..Load::new(sessions)
+        };
+        load.at(address)
+    });
+    assert_eq!((traffic.sessions_begun, traffic.requests), (3, 3));
+}
+
+#[test]
+fn users_begin_their_first_session_at_its_time() {
+    let sessions = [0, 100, 200].map(|ms| session(ms, ms * MS, vec![ask(0, 0, Answer::Whole)]));
+    let (traffic, _) = with_origin("none", 1, |address| {
+        Load { users: Some(3), spacing: Spacing::Closed, ..Load::new(sessions) }.at(address)
+    });
+    assert_eq!(traffic.requests, 3);
+    assert!(traffic.elapsed_ns >= 200 * MS, "{} ns", traffic.elapsed_ns);
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(super) fn replay(args: &ReplayArgs, clock: Clock) -> anyhow::Result<Exit> {
     interrupt.settle(outcome)
 }
 
-/// What has no meaning where the storage is behind a server.
+/// Refuses options that have no meaning where the storage is behind a server.
 fn refuse(args: &ReplayArgs) -> anyhow::Result<()> {
     if args.start != StartArg::AsRecorded {
         return Err(usage(
@@ -100,7 +100,7 @@ fn read_urls(path: &Path) -> anyhow::Result<Vec<String>> {
     if urls.is_empty() { Err(wrong("it is empty".to_owned())) } else { Ok(urls) }
 }
 
-/// Where the files of a load are found on the server.
+/// Files of a load as they are found on the server.
 struct Site {
     /// By the number of a file.
     paths: Vec<String>,

@@ -46,7 +46,7 @@ impl Deck {
     }
 }
 
-/// Where `turn` of `total` comes to lie: a permutation, for each key another one. Four rounds of a
+/// Place of `turn` among `total`: a permutation, for each key another one. Four rounds of a
 /// Feistel network over the next power of four, gone through again where the result lies beyond.
 fn permuted(turn: u64, total: u64, key: u64) -> u64 {
     let half = (64 - (total - 1).leading_zeros()).div_ceil(2).max(1);

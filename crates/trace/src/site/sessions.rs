@@ -20,7 +20,7 @@ const PLACED_MAX: f64 = 4e6;
 struct Decks {
     /// Sessions of all profiles by their lengths.
     lengths: Deck,
-    /// What each of its things is: a profile, and lengths.
+    /// Profile and lengths that each thing of `lengths` stands for.
     is_length: Vec<(usize, Counted)>,
     profiles: Vec<Pace>,
     /// Pages, objects.
@@ -73,7 +73,7 @@ pub struct Sessions<'a> {
     placed: Option<Vec<Session>>,
 }
 
-/// Who begins a session, and when.
+/// Order in which sessions begin.
 enum Course {
     /// Users who take turns: so many sessions in all, or without an end.
     Users { users: u64, sessions: Option<u64> },
@@ -236,7 +236,7 @@ fn course(site: &Site, scaled: &Scaled) -> Course {
     Course::Log { stretches: Box::new(stretches), length_s, due: 0.0, left: (0, 0.0, 0.0) }
 }
 
-/// Where so many stretches in a row have most sessions.
+/// First of so many stretches in a row that have most sessions.
 fn busiest(sessions: &[f64], wanted: usize) -> usize {
     let mut sum: f64 = sessions[..wanted].iter().sum();
     let (mut best, mut most) = (0, sum);

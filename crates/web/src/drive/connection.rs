@@ -61,12 +61,12 @@ impl Connection {
         Ok(Self { sender, stamps })
     }
 
-    /// Whether another request may be sent: the server has not closed it, as far as is known.
+    /// True where another request may be sent: the server has not closed it, as far as is known.
     pub(super) async fn is_usable(&mut self) -> bool {
         self.sender.ready().await.is_ok()
     }
 
-    /// Whether anything came since the last request.
+    /// True where anything came since the last request.
     pub(super) fn has_heard(&self) -> bool {
         self.stamps.heard.get().is_some()
     }

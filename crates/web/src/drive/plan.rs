@@ -104,7 +104,7 @@ fn uri(prefix: &str, path: &str) -> Result<Uri, Error> {
 /// loops' own counts.
 pub(super) struct Shared {
     pub(super) halt: Arc<AtomicBool>,
-    /// Whether the server has ever been connected to.
+    /// True once the server has been connected to.
     pub(super) is_reached: AtomicBool,
     /// Sessions that are open.
     pub(super) open: AtomicUsize,

@@ -51,7 +51,7 @@ impl Desk {
         Self { number, plan, shared, timer, traffic: RefCell::default(), last_modified }
     }
 
-    /// Whether no request may begin any more.
+    /// True where no session or request may begin any more.
     pub(super) fn is_over(&self) -> bool {
         self.is_interrupted() || self.timer.now_ns() > self.plan.end_ns
     }
@@ -90,9 +90,14 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Makes a session that was to begin at `start_ns`.
-pub(super) async fn visit(desk: &Desk, session: &Session, agent: &HeaderValue, start_ns: u64) {
-    let Some(_open) = desk.open() else { return };
+/// Makes a session that was to begin at `start_ns`; false where the load ends before the session does.
+pub(super) async fn visit(
+    desk: &Desk,
+    session: &Session,
+    agent: &HeaderValue,
+    start_ns: u64,
+) -> bool {
+    let Some(_open) = desk.open() else { return false };
     let mut visitor = Visitor::new(desk, agent);
     let (mut due_ns, mut ended_ns) = (start_ns, start_ns);
     for ask in &session.asks {
@@ -103,19 +108,20 @@ pub(super) async fn visit(desk: &Desk, session: &Session, agent: &HeaderValue, s
             Spacing::None => ended_ns,
         };
         if due_ns > desk.plan.end_ns {
-            return;
+            return false;
         }
         desk.timer.sleep_until(due_ns).await;
         if desk.is_interrupted() {
-            return;
+            return false;
         }
         if desk.timer.now_ns() > desk.plan.end_ns.saturating_add(LATE_MAX_NS) {
             desk.traffic.borrow_mut().not_sent += 1;
-            return;
+            return false;
         }
         ended_ns = visitor.make(*ask, due_ns).await;
     }
     desk.traffic.borrow_mut().sessions_ended += 1;
+    true
 }
 
 /// One who makes a session.
@@ -267,7 +273,7 @@ fn judge(traffic: &mut Traffic, reply: &Reply, ask: Ask, plan: &Plan) {
     }
 }
 
-/// Whether this host lacks something, whatever the server does.
+/// True where this host lacks ports or descriptors, whatever the server does.
 fn is_shortage(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::AddrNotAvailable || is_out_of_files(error)
 }

@@ -85,7 +85,7 @@ impl Pages {
 }
 
 impl Page {
-    /// Whether the request names the file as it is. As in RFC 9110 (section 13.2.2) a tag goes
+    /// True where the visitor has the file as it is. As in RFC 9110 (section 13.2.2) a tag goes
     /// before a date. Simplified: one tag, and the very date, not a later one.
     fn is_had<B>(&self, request: &Request<B>) -> bool {
         match request.headers().get(IF_NONE_MATCH) {
