@@ -137,7 +137,7 @@ async fn open_sessions(
     sender: &UnboundedSender<Message>,
 ) {
     while let Some(session) = next(desk, sessions) {
-        let start_ns = desk.plan.start_ns + desk.plan.scaled_ns(session.start_ns);
+        let start_ns = desk.plan.start_ns.saturating_add(desk.plan.scaled_ns(session.start_ns));
         if start_ns > desk.plan.end_ns {
             return;
         }

@@ -61,7 +61,7 @@ impl<'a> Calls<'a> {
     /// Begins the next session, no sooner than then.
     fn begin(&mut self, from_ns: u64) {
         let Some(session) = self.sessions.next() else { return };
-        let at_ns = from_ns + session.start_ns;
+        let at_ns = from_ns.saturating_add(session.start_ns);
         let place = self.free.pop().unwrap_or(self.places.len() as u32);
         if place as usize == self.places.len() {
             self.places.push((session, 0));
@@ -90,7 +90,7 @@ impl<'a> Calls<'a> {
         let (session, next) = &mut self.places[place as usize];
         let ask = session.asks[*next];
         *next += 1;
-        let following = session.asks.get(*next).map(|ask| at_ns + ask.gap_ns);
+        let following = session.asks.get(*next).map(|ask| at_ns.saturating_add(ask.gap_ns));
         if let Some(then_ns) = following {
             self.on.push(Reverse((then_ns, place)));
         } else {
@@ -135,7 +135,8 @@ impl Iterator for Answering {
             return None;
         }
         self.made += 1;
-        let event = Event { start_ns: self.event.start_ns + at * STEP_NS, ..self.event };
+        let event =
+            Event { start_ns: self.event.start_ns.saturating_add(at * STEP_NS), ..self.event };
         if self.calls == 1 {
             return Some(event);
         }

@@ -128,7 +128,8 @@ impl<'a> Sessions<'a> {
     fn place(&mut self, end_ns: u64) {
         let mut begins: Vec<u64> =
             std::iter::from_fn(|| self.start_s()).map(|start_s| (start_s * S) as u64).collect();
-        let lasts = |asks: &[Ask]| asks.iter().map(|ask| ask.gap_ns).sum::<u64>();
+        let lasts =
+            |asks: &[Ask]| asks.iter().fold(0, |sum: u64, ask| sum.saturating_add(ask.gap_ns));
         let mut left: Vec<Vec<Ask>> = begins.iter().map(|_| self.asks()).collect();
         left.retain(|asks| !asks.is_empty());
         // The longest first, so that the shortest is taken from the end.
@@ -139,7 +140,7 @@ impl<'a> Sessions<'a> {
         let mut in_time: Vec<Vec<Ask>> = Vec::new();
         let mut placed = Vec::with_capacity(begins.len());
         for (number, start_ns) in begins.into_iter().enumerate().rev() {
-            while left.last().is_some_and(|asks| start_ns + lasts(asks) <= end_ns) {
+            while left.last().is_some_and(|asks| start_ns.saturating_add(lasts(asks)) <= end_ns) {
                 in_time.extend(left.pop());
             }
             let asks = if in_time.is_empty() {

@@ -286,3 +286,35 @@ fn a_site_fits_into_a_model_and_reads_back() {
     assert!(text.len() < 40 << 10, "{} bytes", text.len());
     assert_eq!(App::parse(&text).unwrap().site, Some(site));
 }
+
+/// Sites that somebody typed, with numbers at the ends of what is allowed.
+#[test]
+fn odd_sites_make_load_or_are_refused() {
+    let files = r#""files":[{"files":2,"requests":1125899906842,"bytes_max":1099511627776}]"#;
+    let profile = r#""profiles":[{"lengths":[[1,900,7]],"first":[0,1],"after_object":[1,1],
+        "page_gaps_ms":[[0,31622400000,3]],"object_gaps_ms":[[31622400000,31622400000,1]]}]"#;
+    let mut made = 0;
+    for times in [
+        r#""elapsed_s":0.001,"starts":[3]"#,
+        r#""elapsed_s":10000000000,"starts":[0,0,5]"#,
+        r#""elapsed_s":1,"stretch_s":10000000000,"starts":[2,0,1]"#,
+        r#""elapsed_s":5,"starts":[]"#,
+        r#""elapsed_s":5,"starts":[0]"#,
+        r#""elapsed_s":0,"starts":[1]"#,
+        r#""elapsed_s":5,"starts":[1000000000000]"#,
+    ] {
+        for rest in [files.to_owned(), format!("{files},{profile}")] {
+            let text = format!(r#"{{"site":{{{times},{rest}}}}}"#);
+            let site = App::parse(&text).unwrap().site.unwrap();
+            for (users, for_s) in
+                [(None, None), (None, Some(1e-3)), (Some(3), None), (Some(3), Some(1e9))]
+            {
+                let scaled = Scaled { users, for_s, rate: 0.001, ..Scaled::default() };
+                let Ok(load) = SiteLoad::new(site.clone(), scaled, 1) else { continue };
+                made += load.sessions().take(20).count();
+                load.events().take(1000).for_each(drop);
+            }
+        }
+    }
+    assert!(made > 0);
+}
