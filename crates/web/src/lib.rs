@@ -2,7 +2,7 @@
 //! response times are given, from which a proxy under test obtains its pages (Seltzer et al. 1999,
 //! section 4.2).
 //!
-//! [`drive`] makes [`Session`](ioscape_trace::site::Session)s at one [`Server`]. A request is timed
+//! [`drive()`] makes [`Session`](ioscape_trace::site::Session)s at one [`Server`]. A request is timed
 //! from the instant at which it was due, so that a server that stalls cannot hide the requests that
 //! waited meanwhile. [`serve`] answers with as many bytes as it was told, after a time drawn from
 //! [`ResponseTimes`].
