@@ -12,10 +12,12 @@ mod names;
 mod perform;
 mod stage;
 mod thread_io;
+mod times;
 
 pub use perform::Performer;
 pub use stage::{Stage, raise_file_limit};
 pub use thread_io::ThreadIo;
+pub use times::Times;
 
 /// Bytes that are written: incompressible, in pieces that begin anywhere in them.
 const POOL_BYTES: usize = 1 << 20;

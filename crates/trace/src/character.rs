@@ -158,14 +158,14 @@ pub fn characterise<R: ChunkReader + 'static>(
 ) -> Result<App, StoreError> {
     let layer = store.info().layer;
     let mut first = Character::new(layer);
-    pour(store, &mut first, &mut |share| see(share / 2.0))?;
+    store.pour_watched(&mut first, &mut |share| see(share / 2.0))?;
     let cuts_ns = first.windows.cuts_ns();
     if cuts_ns.is_empty() {
         return Ok(first.app());
     }
     drop(first);
     let mut second = Character::of_phases(layer, &cuts_ns);
-    pour(store, &mut second, &mut |share| see(0.5 + share / 2.0))?;
+    store.pour_watched(&mut second, &mut |share| see(0.5 + share / 2.0))?;
     Ok(second.app())
 }
 
@@ -178,30 +178,8 @@ pub fn phase_starts_ns<R: ChunkReader + 'static>(
     see: &mut dyn FnMut(f64),
 ) -> Result<Vec<u64>, StoreError> {
     let mut first = Character::new(store.info().layer);
-    pour(store, &mut first, see)?;
+    store.pour_watched(&mut first, see)?;
     Ok(first.windows.cuts_ns())
-}
-
-/// Events between two looks at the progress.
-const LOOK_EVENTS: u64 = 1 << 16;
-
-fn pour<R: ChunkReader + 'static>(
-    store: &Store<R>,
-    into: &mut Character,
-    see: &mut dyn FnMut(f64),
-) -> Result<(), StoreError> {
-    let tables = store.tables()?;
-    tables.files.into_iter().try_for_each(|file| into.file(file))?;
-    tables.streams.into_iter().try_for_each(|stream| into.stream(stream))?;
-    let (total, mut done) = (store.events_count(), 0);
-    store.for_each_event(|event| {
-        done += 1;
-        if done % LOOK_EVENTS == 0 {
-            see(done as f64 / total as f64);
-        }
-        into.event(event)
-    })?;
-    Ok(into.finish(store.info())?)
 }
 
 /// Bytes and page insertions of files that no event explains, over all of them.

@@ -11,8 +11,6 @@ mod files;
 mod look;
 mod memory;
 
-use std::io;
-
 use ioscape_model::app::{Demand, Machine, Work};
 use parquet::file::reader::ChunkReader;
 
@@ -34,33 +32,20 @@ pub fn measure<R: ChunkReader + 'static>(
     if !matches!(store.info().layer, Layer::Syscall | Layer::Library) {
         return Ok(None);
     }
-    let total = store.events_count().max(1) as f64;
-    let mut done = 0_u64;
-    let mut count = |from: f64, see: &mut dyn FnMut(f64)| {
-        done += 1;
-        if done.is_multiple_of(LOOK_EVENTS) {
-            see(from + done as f64 / total / 2.0 - if from > 0.0 { 0.5 } else { 0.0 });
-        }
-    };
     let tables = store.tables()?;
     let mut look = Look::new(&tables, store.info());
-    store.for_each_event(|event| {
-        count(0.0, see);
+    store.for_each_watched(&mut |share| see(share / 2.0), |event| {
         look.see(event);
         Ok(())
     })?;
     look.finish(&tables.streams);
     let mut counting = Counting::new(&tables, store.info(), look);
-    store.for_each_event(|event| {
-        count(0.5, see);
+    store.for_each_watched(&mut |share| see(0.5 + share / 2.0), |event| {
         counting.event(event);
-        io::Result::Ok(())
+        Ok(())
     })?;
     Ok(Some(counting.demand(store.info())))
 }
-
-/// Events between two looks at the progress.
-const LOOK_EVENTS: u64 = 1 << 16;
 
 /// The second pass.
 struct Counting {

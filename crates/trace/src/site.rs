@@ -20,7 +20,7 @@ use parquet::file::reader::ChunkReader;
 
 use std::collections::HashSet;
 
-use crate::{Event, FileEntry, FileKind, Sink, Store, StoreError, StreamEntry, TraceInfo};
+use crate::{Event, FileEntry, FileKind, Store, StoreError, StreamEntry, TraceInfo};
 use calls::Calls;
 use files::Files;
 use finder::Finder;
@@ -30,8 +30,6 @@ pub use sessions::Sessions;
 
 /// The recorder of traces that were imported from access logs.
 pub(crate) const ACCESS_LOG: &str = "access log";
-/// Events between two looks at the progress.
-const LOOK_EVENTS: u64 = 1 << 16;
 /// More files than this are not laid out.
 const FILES_MAX: f64 = 1e7;
 /// More sessions than this are not made.
@@ -122,15 +120,7 @@ pub fn find<R: ChunkReader + 'static>(
         return Ok(None);
     }
     let mut finder = Finder::new(store.info());
-    store.tables()?.files.into_iter().try_for_each(|file| finder.file(file))?;
-    let (total, mut done) = (store.events_count(), 0);
-    store.for_each_event(|event| {
-        done += 1;
-        if done % LOOK_EVENTS == 0 {
-            see(done as f64 / total as f64);
-        }
-        finder.event(event)
-    })?;
+    store.pour_watched(&mut finder, see)?;
     Ok(Some(finder.site()))
 }
 

@@ -31,9 +31,10 @@ mod traffic;
 
 pub use drive::drive;
 pub use error::Error;
+pub use ioscape_engine::replay::Times;
 pub use job::Job;
 pub use origin::{Origin, Served, serve};
 pub use outcome::{Facts, lines, workload};
 pub use response_times::ResponseTimes;
 pub use server::Server;
-pub use traffic::{Times, Traffic};
+pub use traffic::Traffic;

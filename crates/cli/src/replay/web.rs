@@ -15,8 +15,8 @@ use ioscape_experiment::bench::clear_leftovers;
 use ioscape_model::{
     End, EndReason, Header, Line, Method, Point, Ranges, Replay, Rules, Spacing, Target, TargetKind,
 };
-use ioscape_trace::FileKind;
 use ioscape_trace::site::SiteLoad;
+use ioscape_trace::{FileEntry, FileKind};
 use ioscape_web::{Facts, Job, Server, lines};
 
 use super::{ReplayArgs, StartArg, show, site};
@@ -128,13 +128,14 @@ impl Site {
         let below = stage.as_ref().and_then(|stage| stage.path().file_name());
         let below = below.map_or(String::new(), |name| format!("/{}", name.to_string_lossy()));
         let entries = load.files();
-        // Directories have numbers, too, and nobody asks for them.
+        // Numbers of directories have a path, too, which is never asked for.
         let mut paths = vec!["/".to_owned(); entries.len() + 1];
         for entry in entries.iter().filter(|entry| entry.kind == FileKind::Regular) {
             paths[entry.id as usize] = format!("{below}/f{}/f{}", entry.directory, entry.id);
         }
+        let present: Vec<&FileEntry> = load.present().collect();
         if let Some(urls) = &urls {
-            for (at, entry) in load.present().enumerate() {
+            for (at, entry) in present.iter().enumerate() {
                 paths[entry.id as usize].clone_from(&urls[at.min(urls.len() - 1)]);
             }
         }
@@ -142,15 +143,13 @@ impl Site {
         Ok(Self {
             paths,
             sizes: urls.is_none().then(|| sizes.collect()),
-            files: load.present().count() as u64,
-            bytes: load.present().map(|entry| entry.first_bytes).sum(),
+            files: present.len() as u64,
+            bytes: present.iter().map(|entry| entry.first_bytes).sum(),
             stage,
             layout_s: clock.now_s() - began_s,
         })
     }
-}
 
-impl Site {
     fn laid_out_bytes(&self) -> u64 {
         self.stage.as_ref().map_or(0, Stage::laid_out_bytes)
     }
@@ -168,7 +167,7 @@ fn lay_out(
         journal.put(&Line::Warning(warning))?;
     }
     let missing: HashSet<u32> = load.missing().collect();
-    let file = |entry: &ioscape_trace::FileEntry| {
+    let file = |entry: &FileEntry| {
         let is_directory = entry.kind == FileKind::Directory;
         let start = AtStart { bytes: entry.first_bytes, has_data: !is_directory, is_cached: true };
         StageFile {
@@ -177,9 +176,10 @@ fn lay_out(
             at_start: (!missing.contains(&entry.id)).then_some(start),
         }
     };
-    let nobody = StageFile { shape: Shape::File, directory: 0, at_start: None };
+    // The stage counts its files from 1.
+    let none = StageFile { shape: Shape::File, directory: 0, at_start: None };
     let files: Vec<StageFile> =
-        std::iter::once(nobody).chain(load.files().iter().map(file)).collect();
+        std::iter::once(none).chain(load.files().iter().map(file)).collect();
     let bar = if args.common.quiet { None } else { source::bar("laying out the site") };
     let total: u64 = load.files().iter().map(|entry| entry.first_bytes).sum();
     let stage = Stage::new(directory, (run, 0), &files, &interrupt.flag(), &mut |bytes| {
@@ -212,13 +212,13 @@ fn run(
     };
     let mut journal = Journal::create(&out, "--out")?;
     let target = Target { path: server.to_string(), kind: TargetKind::Server, ..Target::default() };
-    let header = |ranges| Header {
-        rules: Rules::thorough(),
-        ranges,
-        ..Header::new(origin.clone(), Method::Replay, host::describe(&clock), target.clone())
-    };
     let work = ioscape_web::workload(load);
-    journal.put(&Line::Header(header(Ranges::spanning([&work].into_iter()))))?;
+    let header = Header {
+        rules: Rules::thorough(),
+        ranges: Ranges::spanning([&work].into_iter()),
+        ..Header::new(origin, Method::Replay, host::describe(&clock), target)
+    };
+    journal.put(&Line::Header(header))?;
     let around = (&run, &clock, interrupt);
     let site = Site::new(args, (load, urls, docroot), around, &mut journal)?;
     let settings = args.settings()?;

@@ -1,6 +1,6 @@
 //! From what was done to the lines of a record.
 
-use ioscape_engine::replay::{Stage, ThreadIo};
+use ioscape_engine::replay::{Stage, ThreadIo, Times};
 use ioscape_model::{
     ClassTotals, Classes, Code, CountedIo, Interval, Point, Replay, ReplayedOperation, Severity,
     Spacing, Spent, Warning,
@@ -8,7 +8,7 @@ use ioscape_model::{
 
 use super::queue::Made;
 use super::survey::Surveyed;
-use super::tally::{Sum, Times};
+use super::tally::Sum;
 use super::{Load, Replayed, Settings};
 
 /// A share of calls that end otherwise than when recorded, above which the figures are in doubt.

@@ -3,60 +3,15 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use hdrhistogram::Histogram;
-use ioscape_engine::replay::{Outcome, ThreadIo};
-use ioscape_model::{ErrorsCompared, RequestClass, ResponseTime};
+use ioscape_engine::replay::{Outcome, ThreadIo, Times};
+use ioscape_model::{ErrorsCompared, RequestClass};
 use ioscape_trace::Op;
 
 use super::action;
 use super::step::Call;
 
-/// Longest time told from longer ones.
-const TIME_MAX_NS: u64 = 3600 * 1_000_000_000;
-/// Two digits: at most 1 % error.
-const DIGITS: u8 = 2;
 /// Errors that are told in words.
 const EXAMPLES: usize = 5;
-
-/// Times, as they are counted.
-#[derive(Clone, Debug)]
-pub(super) struct Times {
-    histogram: Histogram<u64>,
-    total_ns: u64,
-    max_ns: u64,
-}
-
-impl Times {
-    fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, TIME_MAX_NS, DIGITS)
-            .expect("the bounds and digits are constants that the library accepts");
-        Self { histogram, total_ns: 0, max_ns: 0 }
-    }
-
-    fn enter(&mut self, time_ns: u64) {
-        self.histogram.saturating_record(time_ns.max(1));
-        self.total_ns += time_ns;
-        self.max_ns = self.max_ns.max(time_ns);
-    }
-
-    pub(super) fn count(&self) -> u64 {
-        self.histogram.len()
-    }
-
-    /// Percentiles, seconds.
-    pub(super) fn response(&self) -> ResponseTime {
-        let quantile =
-            |quantile| (self.histogram.value_at_quantile(quantile)).min(self.max_ns) as f64 / 1e9;
-        ResponseTime {
-            mean: self.total_ns as f64 / 1e9 / self.count().max(1) as f64,
-            p50: quantile(0.5),
-            p90: quantile(0.9),
-            p99: quantile(0.99),
-            p999: quantile(0.999),
-            max: self.max_ns as f64 / 1e9,
-        }
-    }
-}
 
 /// Calls of a kind.
 #[derive(Clone, Debug)]
@@ -67,7 +22,7 @@ pub(super) struct Sum {
 
 impl Sum {
     fn new() -> Self {
-        Self { times: Times::new(), bytes: 0 }
+        Self { times: Times::default(), bytes: 0 }
     }
 }
 
@@ -101,9 +56,9 @@ impl Tally {
         Self {
             operations: BTreeMap::new(),
             classes: std::array::from_fn(|_| Sum::new()),
-            transfers: Times::new(),
-            late: Times::new(),
-            latency: Times::new(),
+            transfers: Times::default(),
+            late: Times::default(),
+            latency: Times::default(),
             errors: ErrorsCompared::default(),
             counted: None,
         }

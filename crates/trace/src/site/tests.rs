@@ -6,7 +6,7 @@ use rand_distr::{Distribution, LogNormal, Pareto, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::*;
-use crate::Op;
+use crate::{Op, Sink};
 
 const MS: u64 = 1_000_000;
 const FILES: u32 = 3000;

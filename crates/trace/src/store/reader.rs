@@ -13,6 +13,9 @@ use super::rows::{self, EntryRows, EventRows};
 use super::{Names, StoreError, VERSION, segment};
 use crate::{Event, FileEntry, Sink, StreamEntry, TraceInfo};
 
+/// Events between two looks at the progress.
+const LOOK_EVENTS: u64 = 1 << 16;
+
 /// A trace that can be read.
 pub struct Store<R: ChunkReader> {
     reader: Arc<R>,
@@ -121,6 +124,26 @@ impl<R: ChunkReader + 'static> Store<R> {
         Ok(())
     }
 
+    /// Shows each event as [`Store::for_each_event`] does; `watch` is called now and then with the share
+    /// that is done.
+    ///
+    /// # Errors
+    /// When they cannot be read, or `see` fails.
+    pub fn for_each_watched(
+        &self,
+        watch: &mut dyn FnMut(f64),
+        mut see: impl FnMut(&Event) -> io::Result<()>,
+    ) -> Result<(), StoreError> {
+        let (total, mut done) = (self.events_count().max(1) as f64, 0_u64);
+        self.for_each_event(|event| {
+            done += 1;
+            if done.is_multiple_of(LOOK_EVENTS) {
+                watch(done as f64 / total);
+            }
+            see(event)
+        })
+    }
+
     /// Events one after another, in the order of [`Store::for_each_event`]: for those who read several
     /// traces in step.
     pub fn events(&self) -> Events<'_, R> {
@@ -132,10 +155,22 @@ impl<R: ChunkReader + 'static> Store<R> {
     /// # Errors
     /// When it cannot be read, or the sink fails.
     pub fn pour(&self, sink: &mut dyn Sink) -> Result<(), StoreError> {
+        self.pour_watched(sink, &mut |_| ())
+    }
+
+    /// Pours it all into a sink; `see` is called now and then with the share that is done.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the sink fails.
+    pub fn pour_watched(
+        &self,
+        sink: &mut dyn Sink,
+        see: &mut dyn FnMut(f64),
+    ) -> Result<(), StoreError> {
         let Tables { files, streams } = self.tables()?;
         files.into_iter().try_for_each(|file| sink.file(file))?;
         streams.into_iter().try_for_each(|stream| sink.stream(stream))?;
-        self.for_each_event(|event| sink.event(event))?;
+        self.for_each_watched(see, |event| sink.event(event))?;
         Ok(sink.finish(&self.info)?)
     }
 }
