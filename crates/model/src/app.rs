@@ -21,6 +21,9 @@ pub const APP_VERSION: u32 = 1;
 /// No model is larger, as JSON.
 pub const APP_BYTES_MAX: usize = 64 << 10;
 
+/// Phases stand for the whole where they have this share of its requests.
+const PHASES_SHARE: f64 = 0.99;
+
 /// An application as a whole and phase by phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -437,7 +440,9 @@ impl App {
 
     /// The stretches of time to be asked about: the phases, or the whole where there are none.
     pub fn stretches(&self) -> Vec<&Behaviour> {
-        if self.phases.is_empty() {
+        let requests: u64 = self.phases.iter().map(|phase| phase.behaviour.requests).sum();
+        // A model that would be too large lacks some of its phases.
+        if self.phases.is_empty() || (requests as f64) < PHASES_SHARE * self.whole.requests as f64 {
             return vec![&self.whole];
         }
         self.phases.iter().map(|phase| &phase.behaviour).collect()

@@ -27,6 +27,7 @@ use crate::landscape;
 use crate::mark::page_mark;
 use crate::page::{Figure, PLOT, PLOT_LICENSES, SCRIPT, STYLE, script_json};
 use crate::rates;
+use crate::replays;
 use crate::responses;
 use crate::sample::Samples;
 use crate::sayings;
@@ -87,6 +88,10 @@ pub fn html(page: &ReportPage<'_>) -> String {
         sheet_notes: datasheet::notes(record),
         vector: vector::groups(record),
         vector_notes: vector::notes(record),
+        replays: replays::sentences(record),
+        replay_headings: replays::HEADINGS,
+        replay_rows: replays::rows(record),
+        replay_examples: replays::examples(record),
         rows: summary::region_rows(record, &samples),
         borders: record.borders.iter().map(landscape::border_words).collect(),
         parts: course::parts(record),
@@ -148,6 +153,10 @@ struct Page<'a> {
     sheet_notes: Vec<String>,
     vector: Vec<VectorGroup>,
     vector_notes: Vec<String>,
+    replays: Vec<String>,
+    replay_headings: [&'static str; 7],
+    replay_rows: Vec<[String; 7]>,
+    replay_examples: &'a [String],
     rows: Vec<RegionRow>,
     borders: Vec<String>,
     regions: Vec<RegionSection>,

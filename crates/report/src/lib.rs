@@ -26,6 +26,7 @@ mod landscape;
 mod mark;
 mod page;
 mod rates;
+mod replays;
 mod responses;
 mod sample;
 mod sayings;

@@ -2,13 +2,15 @@
 //! sequences, its places by stack distance, its syncs and its times, for as long as asked.
 //!
 //! Counts are drawn without putting back (`bags`), so that they come out as the model has them; places
-//! are in `places`, what streams do in `walk`. What a model does not hold cannot come back: mapped
-//! pages, what stands in which directory, which calls failed.
+//! are in `places`, what streams do in `walk`. What a model does not hold cannot come back: which
+//! pages were mapped, what stands in which directory, which calls failed.
 
 mod bags;
 mod calls;
+mod crossings;
 mod files;
 mod ground;
+mod mapped;
 mod places;
 mod stack;
 mod timing;

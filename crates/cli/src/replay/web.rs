@@ -169,7 +169,8 @@ fn lay_out(
     let missing: HashSet<u32> = load.missing().collect();
     let file = |entry: &FileEntry| {
         let is_directory = entry.kind == FileKind::Directory;
-        let start = AtStart { bytes: entry.first_bytes, has_data: !is_directory, is_cached: true };
+        let (bytes, has_data) = (entry.first_bytes, !is_directory);
+        let start = AtStart { bytes, has_data, is_cached: true, is_written: false };
         StageFile {
             shape: if is_directory { Shape::Directory } else { Shape::File },
             directory: entry.directory,

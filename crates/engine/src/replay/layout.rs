@@ -12,6 +12,7 @@ use super::names::Names;
 use super::{AtStart, POOL_BYTES, Shape, StageFile};
 use crate::error::{Error, Result};
 
+const PAGE_BYTES: usize = 4096;
 /// A symbolic link leads here: to its own directory.
 const LINK_TARGET: &str = ".";
 
@@ -101,12 +102,16 @@ impl Layout<'_> {
         if !start.has_data {
             return rustix::fs::ftruncate(&file, start.bytes);
         }
+        // A large write makes large folios, all of which a small write dirties later: as programs that
+        // write in small pieces find their files in single pages, these get them so.
+        let is_in_pages = start.is_cached && start.is_written;
+        let piece_bytes = if is_in_pages { PAGE_BYTES } else { POOL_BYTES };
         let mut at = 0;
         while at < start.bytes {
             if self.interrupt.load(Ordering::Relaxed) {
                 return Err(Errno::INTR);
             }
-            let length = (start.bytes - at).min(POOL_BYTES as u64) as usize;
+            let length = (start.bytes - at).min(piece_bytes as u64) as usize;
             // Pieces that begin in different places have no block in common.
             let from = (self.bytes / 4096 * 8 + self.bytes / 511) as usize % POOL_BYTES;
             let written = rustix::io::pwrite(&file, &self.pool[from..from + length], at)?;

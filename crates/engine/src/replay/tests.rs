@@ -7,7 +7,7 @@ use crate::run_id::RunId;
 use crate::target::{Directory, open_directory};
 
 fn file(directory: u32, bytes: u64) -> StageFile {
-    let at_start = Some(AtStart { bytes, has_data: true, is_cached: true });
+    let at_start = Some(AtStart { bytes, has_data: true, is_cached: true, is_written: false });
     StageFile { shape: Shape::File, directory, at_start }
 }
 
@@ -43,7 +43,7 @@ fn done(performer: &mut Performer<'_>, action: Action) -> u64 {
 
 #[test]
 fn files_have_their_lengths_and_are_gone_with_the_stage() {
-    let sparse = AtStart { bytes: 1 << 40, has_data: false, is_cached: true };
+    let sparse = AtStart { bytes: 1 << 40, has_data: false, is_cached: true, is_written: false };
     let large = StageFile { at_start: Some(sparse), ..StageFile::default() };
     let files = [StageFile::default(), directory(), file(1, 12_345), later(1), large];
     let (parent, target, stage) = set_up(&files);

@@ -125,7 +125,7 @@ pub(super) fn run(shared: &Shared<'_>, steps: &Receiver<Vec<Step>>, progress: &A
                 made.push(call);
             }
             done += 1;
-            progress.set(done);
+            progress.set(done, lane.ended_ns);
         }
         let mut tally = shared.tally.lock().unwrap_or_else(PoisonError::into_inner);
         for made in &made {
@@ -149,11 +149,10 @@ pub(super) fn run(shared: &Shared<'_>, steps: &Receiver<Vec<Step>>, progress: &A
 impl Lane<'_> {
     fn take(&mut self, step: &Step) -> Option<Made> {
         let shared = self.shared;
-        let had_to_wait = step.after.iter().flatten().fold(false, |_, after| {
-            after.wait(&|| shared.is_over());
-            true
-        });
-        let others_ns = if had_to_wait { shared.watch.now_ns() } else { 0 };
+        let has_others = step.after.iter().any(Option::is_some);
+        let came_ns = if has_others { shared.watch.now_ns() } else { 0 };
+        let others = step.after.iter().flatten().map(|after| after.wait(&|| shared.is_over()));
+        let others_ns = others.fold(came_ns, u64::max);
         match step.doing {
             Doing::Call(call) => {
                 let due_ns = self.due_ns(step).max(others_ns);
@@ -163,6 +162,7 @@ impl Lane<'_> {
                 let due_ns = self.due_ns(step).max(others_ns + after_ns);
                 self.wait_until(due_ns, 0);
                 self.ended_ns = shared.watch.now_ns();
+                self.owe(self.ended_ns.saturating_sub(due_ns));
                 None
             }
             Doing::Release(handle) => {
@@ -197,6 +197,13 @@ impl Lane<'_> {
         }
     }
 
+    /// It was so much too late.
+    fn owe(&mut self, late_ns: u64) {
+        if self.shared.spacing == Spacing::Closed {
+            self.debt_ns += late_ns;
+        }
+    }
+
     fn call(&mut self, call: &Call, busy_ns: u64, due_ns: u64) -> Made {
         if due_ns > 0 {
             self.wait_until(due_ns, busy_ns);
@@ -205,9 +212,7 @@ impl Lane<'_> {
         let outcome = self.performer.perform(&call.action);
         self.ended_ns = self.shared.watch.now_ns();
         let late_ns = if due_ns == 0 { 0 } else { began_ns.saturating_sub(due_ns) };
-        if self.shared.spacing == Spacing::Closed {
-            self.debt_ns += late_ns;
-        }
+        self.owe(late_ns);
         Made {
             call: *call,
             outcome,

@@ -22,7 +22,7 @@ use super::tally::Tally;
 use super::{Ground, Load, Settings};
 
 /// Steps that are out at a time, of some 200 bytes each.
-const OUT_MAX: u64 = 1 << 16;
+const OUT_MAX: u64 = 1 << 18;
 /// Steps that go to a lane together.
 const CHUNK: usize = 128;
 /// A lane's stack: it lists directories there.

@@ -61,14 +61,17 @@ pub(super) struct After {
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     done: AtomicU64,
+    /// When the last of them ended.
+    ended_ns: AtomicU64,
     waiting: AtomicU32,
     turn: Mutex<()>,
     moved: Condvar,
 }
 
 impl Progress {
-    /// So many steps are done.
-    pub(super) fn set(&self, done: u64) {
+    /// So many steps are done, the last of them at this moment.
+    pub(super) fn set(&self, done: u64, ended_ns: u64) {
+        self.ended_ns.store(ended_ns, Ordering::SeqCst);
         self.done.store(done, Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
             drop(self.turn.lock().unwrap_or_else(PoisonError::into_inner));
@@ -82,11 +85,16 @@ impl Progress {
 }
 
 impl After {
-    /// Waits until the step is done, or all is to end.
-    pub(super) fn wait(&self, is_over: &dyn Fn() -> bool) {
+    /// Waits until the step is done, or all is to end. Says when that was, 0 where it was done before: to
+    /// notice takes its time, as it did when the program waited, and is not to count twice.
+    pub(super) fn wait(&self, is_over: &dyn Fn() -> bool) -> u64 {
+        if self.lane.has(self.step) {
+            return 0;
+        }
+        let ended_ns = || self.lane.ended_ns.load(Ordering::SeqCst);
         for _ in 0..SPINS {
             if self.lane.has(self.step) {
-                return;
+                return ended_ns();
             }
             std::hint::spin_loop();
         }
@@ -98,5 +106,6 @@ impl After {
         }
         drop(turn);
         self.lane.waiting.fetch_sub(1, Ordering::SeqCst);
+        ended_ns()
     }
 }

@@ -94,6 +94,8 @@ struct Found {
     needed_bytes: u64,
     written_end: u64,
     has_data: bool,
+    /// Written over where data were before.
+    overwritten_bytes: u64,
 }
 
 impl Found {
@@ -130,7 +132,9 @@ impl Found {
                 }
             }
             Op::Write | Op::Set => {
-                self.has_data |= event.offset < self.first_bytes.max(self.needed_bytes);
+                let is_over = event.offset < self.first_bytes.max(self.needed_bytes);
+                self.has_data |= is_over;
+                self.overwritten_bytes += if is_over { event.length } else { 0 };
                 self.written_end = self.written_end.max(end);
             }
             _ => {}
@@ -170,6 +174,7 @@ impl Found {
                 Start::Cold => false,
                 Start::Warm => true,
             },
+            is_written: self.overwritten_bytes > 0,
         };
         StageFile {
             shape: self.shape(),

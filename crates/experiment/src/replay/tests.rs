@@ -11,6 +11,8 @@ use ioscape_engine::{RunId, Stopwatch};
 use ioscape_model::{Replay, Spacing, Start};
 use ioscape_trace::{Event, FileEntry, FileKind, Flags, Layer, Op, StreamEntry, TraceInfo};
 
+use super::order::{Planner, Said};
+use super::step::{Doing, Step};
 use super::*;
 
 /// A trace in memory.
@@ -196,6 +198,60 @@ fn streams_wait_for_the_calls_they_depend_on() {
     let replay = alike(&trace, &MAX);
     assert_eq!((replay.streams, replay.reopened), (2, 0));
     assert_eq!(replay.bytes_read, 500 * (64 << 10));
+}
+
+#[test]
+fn who_closes_a_file_waits_for_all_that_read_it() {
+    let mut trace = Written::new();
+    let [one, two, three] = [(); 3].map(|()| trace.stream(1, 0));
+    for handle in 1..=500 {
+        let file = trace.file(FileKind::Regular, 0, 64 << 10);
+        trace.put(one, Op::Open, file, handle);
+        trace.transfer(one, Op::Read, (file, handle), (0, 64 << 10));
+        trace.transfer(two, Op::Read, (file, handle), (0, 64 << 10));
+        trace.put(three, Op::Close, file, handle);
+        trace.put(three, Op::Unlink, file, 0);
+    }
+    let replay = alike(&trace, &MAX);
+    assert_eq!((replay.streams, replay.reopened), (3, 0));
+    assert_eq!(replay.bytes_read, 1000 * (64 << 10));
+}
+
+/// Steps of a stream that waits 100 µs while another one is in a call for so long.
+fn steps_after_a_wait(call_ns: u64) -> Vec<Step> {
+    let mut trace = Written::new();
+    let (one, two) = (trace.stream(1, 0), trace.stream(2, 0));
+    let file = trace.file(FileKind::Regular, 0, 4_096);
+    trace.put(one, Op::Open, file, 1);
+    let from_ns = trace.events[0].start_ns + 20 * US;
+    trace.transfer(two, Op::Dsync, (file, 1), (0, 0));
+    let sync = trace.events.last_mut().unwrap();
+    (sync.start_ns, sync.duration_ns) = (from_ns + 5 * US, Some(call_ns));
+    let waits = Event { stream: one, duration_ns: Some(100 * US), ..Event::new(from_ns, Op::Wait) };
+    trace.events.insert(1, waits);
+    trace.transfer(one, Op::Read, (file, 1), (0, 4_096));
+    trace.events.last_mut().unwrap().start_ns = from_ns + 120 * US;
+    let surveyed = survey(&trace, KEPT.start, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    let mut planner = Planner::new(&trace, &surveyed, &KEPT);
+    let mut steps = Vec::new();
+    for event in &trace.events {
+        planner.take(event, &mut |said| {
+            if let Said::Step(_, step) = said {
+                steps.push(step);
+            }
+        });
+    }
+    steps
+}
+
+#[test]
+fn who_waits_waits_for_a_call_that_went_on_for_most_of_it() {
+    let after = |steps: &[Step]| steps.iter().any(|step| matches!(step.doing, Doing::Pause(_)));
+    assert!(after(&steps_after_a_wait(80 * US)));
+    let others = steps_after_a_wait(10 * US);
+    assert!(!after(&others));
+    // It goes on when it did.
+    assert_eq!(others.last().unwrap().gap_ns, 130 * US);
 }
 
 #[test]

@@ -1,112 +1,27 @@
-//! Replays: how long, how late, with which calls, and how their ends compare with those recorded.
+//! The section on replays.
 
-use ioscape_model::units::{show_bytes, show_seconds, three_digits};
-use ioscape_model::{Record, Replay, Spacing, WebReplay, word};
+use ioscape_model::Record;
 
 use super::paint::Style;
 use super::{Page, add_table, clean, plain_table};
+use crate::replays;
 
 /// The section.
 pub(super) fn replays(page: &mut Page, record: &Record) {
-    let Some(last) = record.replays.last() else { return };
+    if record.replays.is_empty() {
+        return;
+    }
     page.heading("Replay");
-    for replay in &record.replays {
-        for line in sentences(replay) {
-            page.wrapped("  ", &line, Style::Plain);
-        }
+    for line in replays::sentences(record) {
+        page.wrapped("  ", &line, Style::Plain);
     }
     let mut table = plain_table(page.width);
-    table.set_header(["operation", "calls", "bytes", "mean", "p50", "p99", "longest"]);
-    for (name, of_name) in &last.operations {
-        let time = of_name.time_s;
-        let bytes =
-            if of_name.bytes == 0 { String::new() } else { show_bytes(of_name.bytes as f64) };
-        let mut cells = vec![clean(&name.to_lowercase()), of_name.count.to_string(), bytes];
-        cells.extend([time.mean, time.p50, time.p99, time.max].map(show_seconds));
-        table.add_row(cells);
+    table.set_header(replays::HEADINGS);
+    for row in replays::rows(record) {
+        table.add_row(row.map(|cell| clean(&cell)));
     }
     add_table(page, &table);
-    for example in &last.errors.examples {
+    for example in replays::examples(record) {
         page.wrapped("  ", example, Style::Dim);
     }
-}
-
-fn sentences(replay: &Replay) -> Vec<String> {
-    let spacing = match replay.spacing {
-        Spacing::None => "without the time between them".to_owned(),
-        spacing => format!("{} loop, speed {}", word(spacing), replay.speed),
-    };
-    let what = if replay.web.is_some() { "requests" } else { "calls" };
-    let mut lines = vec![format!(
-        "{} {what} of {} streams in {} ({spacing}); recorded {}",
-        replay.calls,
-        replay.streams,
-        show_seconds(replay.elapsed_s),
-        show_seconds(replay.recorded_s)
-    )];
-    lines.push(format!(
-        "{} read, {} written; {} laid out before in {} files",
-        show_bytes(replay.bytes_read as f64),
-        show_bytes(replay.bytes_written as f64),
-        show_bytes(replay.laid_out_bytes as f64),
-        replay.files
-    ));
-    if let Some(late) = replay.late_s {
-        lines.push(format!(
-            "late by {} in the median, {} in one of a hundred calls, {} at most",
-            show_seconds(late.p50),
-            show_seconds(late.p99),
-            show_seconds(late.max)
-        ));
-    }
-    if let Some(web) = &replay.web {
-        lines.extend(web_sentences(replay, web));
-        return lines;
-    }
-    let errors = &replay.errors;
-    lines.push(if errors.unlike() == 0 {
-        "every call ended as it did when it was recorded".to_owned()
-    } else {
-        format!(
-            "{} calls ended otherwise than when recorded: {} failed here only, {} there only, {} in \
-             another way, {} moved fewer bytes",
-            errors.unlike(),
-            errors.only_here,
-            errors.only_recorded,
-            errors.different,
-            errors.shorter
-        )
-    });
-    lines
-}
-
-/// Requests to a server.
-fn web_sentences(replay: &Replay, web: &WebReplay) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some(latency) = replay.latency_s {
-        lines.push(format!(
-            "{} /s; from when a request was due to its last byte {} in the median, {} in one of a \
-             hundred, {} at most",
-            three_digits(replay.calls as f64 / replay.elapsed_s.max(1e-9)),
-            show_seconds(latency.p50),
-            show_seconds(latency.p99),
-            show_seconds(latency.max)
-        ));
-    }
-    let statuses: Vec<String> =
-        web.statuses.iter().map(|(status, count)| format!("{count} of status {status}")).collect();
-    lines.push(format!(
-        "{} sessions over {} connections, up to {} at a time; {}",
-        web.sessions,
-        web.connections,
-        web.sessions_max,
-        if statuses.is_empty() { "no answer".to_owned() } else { statuses.join(", ") }
-    ));
-    if replay.errors.only_here > 0 {
-        lines.push(format!(
-            "{} requests had another answer than expected, {} of them none",
-            replay.errors.only_here, web.failed
-        ));
-    }
-    lines
 }

@@ -6,6 +6,8 @@ use ioscape_model::app::SizeLaw;
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::places::PAGE_BYTES;
+
 /// Things with counts.
 #[derive(Clone, Debug)]
 pub(super) struct Bag<T> {
@@ -65,7 +67,26 @@ impl<T: Copy + PartialEq> Bag<T> {
 
 /// Sizes of requests in one direction: some exact, others from a range.
 #[derive(Clone, Debug)]
-pub(super) struct SizeBag(Bag<(u64, u64)>);
+pub(super) struct SizeBag {
+    bag: Bag<(u64, u64)>,
+    /// Sizes from a range are multiples of this, where there is one in it.
+    step: u64,
+}
+
+/// Sizes are mostly multiples of one of these, or of none.
+const STEPS: [u64; 2] = [PAGE_BYTES, 512];
+/// That is, of the sizes known exactly, such a share.
+const MOSTLY: f64 = 0.9;
+
+/// What most sizes are multiples of.
+fn step(law: &SizeLaw) -> u64 {
+    let all: u64 = law.top.iter().map(|size| size.count).sum();
+    let is_step = |step: &u64| {
+        let multiples = law.top.iter().filter(|size| size.bytes.is_multiple_of(*step));
+        multiples.map(|size| size.count).sum::<u64>() as f64 >= MOSTLY * all.max(1) as f64
+    };
+    STEPS.into_iter().find(is_step).unwrap_or(1)
+}
 
 impl SizeBag {
     /// As many as a law tells, times a factor; where it tells none, so many of one size.
@@ -73,7 +94,7 @@ impl SizeBag {
         if law.histogram.is_empty() {
             let bytes = bytes.round().max(1.0) as u64;
             let count = (count as f64 * factor).round() as u64;
-            return Self(Bag::new([((bytes, bytes + 1), count)]));
+            return Self { bag: Bag::new([((bytes, bytes + 1), count)]), step: 1 };
         }
         let mut ranges: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
         let starts = law.histogram.iter().map(|bucket| bucket.bytes.max(1));
@@ -91,16 +112,41 @@ impl SizeBag {
         let scaled = |count: u64| (count as f64 * factor).round() as u64;
         let exact = law.top.iter().map(|size| ((size.bytes, size.bytes + 1), scaled(size.count)));
         let others = ranges.into_iter().map(|(start, (end, count))| ((start, end), scaled(count)));
-        Self(Bag::new(exact.chain(others)))
+        Self { bag: Bag::new(exact.chain(others)), step: step(law) }
     }
 
     pub(super) fn left(&self) -> u64 {
-        self.0.left()
+        self.bag.left()
+    }
+
+    /// Pages of all that are left, if each begins with a page.
+    pub(super) fn pages(&self) -> f64 {
+        let pages = |((from, to), count): &((u64, u64), u64)| {
+            let middle = self.within(*from, *to, 0.5);
+            middle.div_ceil(PAGE_BYTES) as f64 * *count as f64
+        };
+        self.bag.things.iter().map(pages).sum()
+    }
+
+    /// Takes this size, if it is left.
+    pub(super) fn take(&mut self, bytes: u64) -> Option<u64> {
+        let holds = |(from, to): (u64, u64)| (from..to).contains(&bytes);
+        let range = self.bag.things.iter().find(|(range, count)| *count > 0 && holds(*range));
+        let range = range?.0;
+        self.bag.take(range).then_some(bytes)
     }
 
     pub(super) fn draw(&mut self, chance: &mut Xoshiro256PlusPlus) -> Option<u64> {
-        let (from, to) = self.0.draw(chance)?;
-        Some(if to - from > 1 { chance.random_range(from..to) } else { from })
+        let (from, to) = self.bag.draw(chance)?;
+        Some(self.within(from, to, chance.random()))
+    }
+
+    /// The size at a share of a range.
+    fn within(&self, from: u64, to: u64, share: f64) -> u64 {
+        let (first, next) = (from.div_ceil(self.step), to.div_ceil(self.step));
+        let (first, next, step) =
+            if first < next { (first, next, self.step) } else { (from, to.max(from + 1), 1) };
+        (first + ((next - first) as f64 * share) as u64) * step
     }
 }
 

@@ -12,7 +12,7 @@ use crate::character::Class;
 use crate::event::Op;
 
 /// Calls that are made into events; for others time passes.
-const MADE: [Op; 20] = [
+const MADE: [Op; 22] = [
     Op::Sync,
     Op::Dsync,
     Op::Open,
@@ -33,6 +33,8 @@ const MADE: [Op; 20] = [
     Op::Read,
     Op::Write,
     Op::Wait,
+    Op::Mmap,
+    Op::Munmap,
 ];
 /// Classes of calls, by the name that a model has for them.
 pub(super) const CLASSES: [&str; 9] =
@@ -41,6 +43,8 @@ pub(super) const CLASSES: [&str; 9] =
 /// Of these, those that open and close.
 pub(super) const OPEN: usize = 3;
 pub(super) const CLOSE: usize = 4;
+/// Mappings.
+pub(super) const MAP: usize = 7;
 
 /// A call to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,6 +18,7 @@ pub(super) struct Files {
     growing: [Option<usize>; 2],
     /// Of each direction, files before this one have begun.
     next: [usize; 2],
+    was_opened: Vec<bool>,
 }
 
 impl Files {
@@ -32,7 +33,15 @@ impl Files {
         let bytes = |data: &Data| ground.entries()[data.id as usize - 1].first_bytes;
         let length = |data: &Data| (!data.is_made).then(|| bytes(data));
         let lengths = data.iter().map(length).collect();
-        Self { data, lengths, regions: ground.regions, begun, growing: [None; 2], next: [0; 2] }
+        Self {
+            was_opened: vec![false; data.len()],
+            data,
+            lengths,
+            regions: ground.regions,
+            begun,
+            growing: [None; 2],
+            next: [0; 2],
+        }
     }
 
     /// Files that the load makes are made once more.
@@ -54,6 +63,21 @@ impl Files {
 
     pub(super) fn is_there(&self, file: usize) -> bool {
         self.lengths[file].is_some()
+    }
+
+    pub(super) fn open(&mut self, file: usize) {
+        self.was_opened[file] = true;
+    }
+
+    /// A file that nobody has opened, of which least is read or written: those with most come last, as
+    /// programs open what they work on after what they need for it.
+    pub(super) fn never_opened(&self, direction: usize) -> Option<usize> {
+        let is_fresh = |file: &usize| {
+            self.data[*file].direction == direction
+                && !self.was_opened[*file]
+                && self.is_there(*file)
+        };
+        (0..self.data.len()).rev().find(is_fresh)
     }
 
     /// The part of it that may be read, bytes.

@@ -1,7 +1,7 @@
 //! The files of a load: as many, with as much data, as the model has; some are there at the start, some
 //! will be made.
 
-use ioscape_model::app::{App, CacheMisses, Caches};
+use ioscape_model::app::{App, CacheMisses, Caches, FileClass};
 
 use super::Scale;
 use super::places::{PAGE_BYTES, READ, Region, WRITE};
@@ -10,9 +10,13 @@ use crate::event::{FileEntry, FileKind, StreamEntry};
 
 /// Files in a directory.
 const DIRECTORY_FILES: usize = 64;
-/// So many files, each opened so often at least, are read one after another.
+/// Files of a class that is read one after another: so many at least, each opened so often at least, and
+/// for each time one is opened so many reads at most that do not go on where one ended.
 const MANY: usize = 8;
 const MANY_OPENED: f64 = 0.8;
+const MANY_JUMPS: f64 = 2.0;
+/// Files grow where so much of what is written first is appended.
+const GROWN: f64 = 0.5;
 /// Names that are only looked up, made or removed.
 const SPARE_MAX: u64 = 1 << 20;
 /// Calls on names, each of which takes one that no other call is about.
@@ -74,6 +78,50 @@ pub(super) fn pages(app: &App, data: f64) -> u64 {
     ((last.reads + last.writes) as f64 * data) as u64
 }
 
+/// A class of files: how many, and how much of what is read or written.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    files: u64,
+    bytes: u64,
+}
+
+/// Classes of files by what is read of them, or written to them; each file stands on one side.
+fn shares(classes: &[FileClass], bytes: impl Fn(&FileClass) -> u64) -> Vec<Share> {
+    let share = |class: &FileClass| {
+        let all = (class.bytes_read + class.bytes_written).max(1);
+        let files = (class.files as f64 * bytes(class) as f64 / all as f64).ceil().max(1.0);
+        Share { files: files as u64, bytes: bytes(class) }
+    };
+    classes.iter().filter(|class| bytes(class) > 0).map(share).collect()
+}
+
+/// The class of files of which most is read.
+fn main_class(classes: &[FileClass]) -> Option<&FileClass> {
+    classes.iter().max_by_key(|class| class.bytes_read)
+}
+
+/// Reads that do not go on where the one before of their handle ended.
+fn jumps(app: &App) -> f64 {
+    let reads = transfers(&app.whole)[READ] as f64;
+    let sequential = match &app.demand {
+        Some(demand) => demand.sequential_bytes as f64 / app.whole.bytes_read.max(1) as f64,
+        None => app.whole.five.seq_frac,
+    };
+    reads * (1.0 - sequential)
+}
+
+/// Whether files grow by what is written first: by the bytes appended, or by syncs where nobody
+/// counted those.
+fn grows(app: &App, pages: u64) -> bool {
+    if let Some(demand) = &app.demand {
+        let appended = ["append", "append_unaligned"].map(|name| demand.categories.get(name));
+        let bytes: u64 = appended.into_iter().flatten().map(|category| category.bytes).sum();
+        return bytes as f64 >= GROWN * (pages * PAGE_BYTES) as f64;
+    }
+    let kind = |name: &str| app.whole.syncs.by_kind.get(name).map_or(0, |kind| kind.count);
+    kind("grown") + kind("new") > kind("overwritten")
+}
+
 impl Ground {
     pub(super) fn new(app: &App, scale: &Scale) -> Self {
         let caches = caches(app);
@@ -101,28 +149,35 @@ impl Ground {
             (_, _, 0) => (old.div_ceil(2), (old / 2).max(1)),
             _ => (if read == 0 { 0 } else { old }, made),
         };
-        let grows = {
-            let kind = |name: &str| app.whole.syncs.by_kind.get(name).map_or(0, |kind| kind.count);
-            kind("grown") + kind("new") > kind("overwritten")
-        };
+        let grows = grows(app, last.writes);
         let runs = (app.whole.sequence.run_bytes_mean / PAGE_BYTES as f64).ceil().max(1.0) as usize;
         // Files that are opened one after another are as long as what is read of each.
-        let is_many = of_read >= MANY && count("OPEN") as f64 >= MANY_OPENED * of_read as f64;
+        let opened = count("OPEN") as f64;
+        let is_many = of_read >= MANY
+            && opened >= MANY_OPENED * of_read as f64
+            && jumps(app) <= MANY_JUMPS * opened
+            && main_class(&app.whole.files).is_none_or(|class| class.files >= MANY as u64);
         if is_many {
             ground.regions[READ] = Region::growing(0, read);
-            ground.announce(READ, of_read.min(read), false);
+            // Files that are mapped alone are not among those read.
+            let mapped = if app.whole.unique.mapped_bytes > 0 { count("MMAP") as usize } else { 0 };
+            ground.announce(READ, (of_read + mapped).min(read), false);
         } else {
+            let runs = runs.max((read as f64 / jumps(app).max(1.0)) as usize);
             ground.regions[READ] = Region::new(0, read, runs);
-            ground.lay(READ, of_read, false);
+            let shares = shares(&app.whole.files, |class| class.bytes_read);
+            ground.lay(READ, of_read, &shares, false);
         }
         let from = ground.regions[READ].pages;
-        if made > 0 {
+        if made > 0 && grows {
             ground.regions[WRITE] = Region::growing(from, written);
             ground.announce(WRITE, of_written.min(written), true);
         } else {
             ground.regions[WRITE] = Region::new(from, written, runs);
-            ground.lay(WRITE, of_written, grows);
+            let shares = shares(&app.whole.files, |class| class.bytes_written);
+            ground.lay(WRITE, of_written, &shares, grows);
         }
+        ground.cool(app.demand.as_ref().and_then(|demand| demand.warm_frac));
         let times = |count: u64| ((count as f64 * scale.users) as u64).min(SPARE_MAX) as u32;
         let spare = times(NAMES.map(count).iter().sum());
         ground.spare = (ground.entries.len() as u32 + 1, spare);
@@ -149,16 +204,38 @@ impl Ground {
         &self.streams
     }
 
-    /// Lays the pages of a region out in files of one length; `is_empty`: that is 0 at the start.
-    fn lay(&mut self, direction: usize, files: usize, is_empty: bool) {
+    /// Lays the pages of a region out in files, those of a class of one length; `is_empty`: that is 0 at
+    /// the start.
+    fn lay(&mut self, direction: usize, files: usize, shares: &[Share], is_empty: bool) {
         let Region { from, pages, .. } = self.regions[direction];
-        let files = files.min(pages);
-        for number in 0..files {
-            let (start, end) = (pages * number / files, pages * (number + 1) / files);
-            let bytes = if is_empty { 0 } else { (end - start) as u64 * PAGE_BYTES };
-            let id = self.add(bytes);
-            let (from, pages) = (from + start, end - start);
-            self.data.push(Data { id, from, pages, is_made: false, direction });
+        let even = [Share { files: files as u64, bytes: 1 }];
+        let shares = if shares.is_empty() { &even } else { shares };
+        let all: u64 = shares.iter().map(|share| share.bytes).sum();
+        let (mut start, mut bytes) = (0, 0);
+        for share in shares {
+            bytes += share.bytes;
+            let end = (pages as f64 * bytes as f64 / all as f64).round() as usize;
+            let files = (share.files as usize).min(end - start);
+            for number in 0..files {
+                let place = |number| start + (end - start) * number / files;
+                let (first, next) = (place(number), place(number + 1));
+                let bytes = if is_empty { 0 } else { (next - first) as u64 * PAGE_BYTES };
+                let id = self.add(bytes);
+                let (from, pages) = (from + first, next - first);
+                self.data.push(Data { id, from, pages, is_made: false, direction });
+            }
+            start = end;
+        }
+    }
+
+    /// Of files with data this share is cached at the start; all where nobody knows.
+    fn cool(&mut self, warm_frac: Option<f64>) {
+        let Some(warm_frac) = warm_frac else { return };
+        let warm = |files: usize| (files as f64 * warm_frac).round();
+        for (number, data) in self.data.iter().enumerate() {
+            if warm(number + 1) <= warm(number) {
+                self.entries[data.id as usize - 1].resident_bytes = Some(0);
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use crate::Collected;
 use crate::caches::mrc::{Access, Curve, ExactCurve};
 use crate::caches::{caches_of, pages_of};
 use crate::character::Character;
-use crate::event::{Layer, Op, Sink};
+use crate::event::{FileKind, Layer, Op, Sink};
 
 /// Events with their tables.
 fn collected(load: &Regenerated) -> Collected {
@@ -37,7 +37,7 @@ fn curve(trace: &Collected) -> Curve {
     for event in &trace.events {
         let (first, pages) = pages_of(event.offset, event.length);
         match event.op {
-            Op::Read => exact.touch(Access::Read, event.file, first, pages),
+            Op::Read | Op::FaultR => exact.touch(Access::Read, event.file, first, pages),
             Op::Write => exact.touch(Access::Write, event.file, first, pages),
             _ => {}
         }
@@ -126,6 +126,36 @@ fn log() -> Collected {
     hand.finish()
 }
 
+/// Reads of a page each, most of which begin within one and end in the next.
+fn unaligned() -> Collected {
+    let mut hand = Hand::new(&[3001 * 4096]);
+    let mut chance = Xoshiro256PlusPlus::seed_from_u64(7);
+    hand.put(Op::Open, (1, 1), (0, 0));
+    for round in 0..6000 {
+        let within = if round % 3 == 0 { 0 } else { 24 + round % 1000 };
+        let page = chance.random_range(0..3000);
+        hand.put(Op::Read, (1, 1), (page * 4096 + within, 4096));
+    }
+    hand.finish()
+}
+
+/// Files that are mapped and touched from end to end, beside others that are read.
+fn mapped() -> Collected {
+    let mut hand = Hand::new(&[50 * 4096; 40]);
+    for file in 1..=40 {
+        hand.put(Op::Open, (file, file), (0, 0));
+        if file % 2 == 0 {
+            hand.put(Op::Mmap, (file, file), (0, 50 * 4096));
+            hand.put(Op::FaultR, (file, 0), (0, 50 * 4096));
+            hand.put(Op::Munmap, (file, 0), (0, 50 * 4096));
+        } else {
+            hand.put(Op::Read, (file, file), (0, 50 * 4096));
+        }
+        hand.put(Op::Close, (file, file), (0, 0));
+    }
+    hand.finish()
+}
+
 /// Largest difference between two distributions of sizes.
 fn distance(one: &SizeLaw, other: &SizeLaw) -> f64 {
     let total = |law: &SizeLaw| law.histogram.iter().map(|size| size.count).sum::<u64>() as f64;
@@ -175,6 +205,36 @@ fn misses_come_back(name: &str, curves: &(Curve, Curve)) {
 #[test]
 fn a_database_comes_back() {
     misses_come_back("database", &comes_back("database", &database()));
+}
+
+#[test]
+fn requests_across_pages_come_back() {
+    let (truth, made) = comes_back("unaligned", &unaligned());
+    near("touches", truth.touches(Access::Read) as f64, made.touches(Access::Read) as f64, 0.01);
+}
+
+#[test]
+fn mapped_pages_come_back() {
+    let before = characterised(&mapped());
+    let load = Regenerated::new(before.clone(), Scale::default(), 1).unwrap();
+    let after = characterised(&collected(&load));
+    let pages = |app: &App| (app.whole.unique.mapped_bytes / 4096) as f64;
+    near("mapped", pages(&before), pages(&after), 0.02);
+    let unique = |app: &App| app.whole.five.unique_bytes as f64;
+    near("touched", unique(&before), unique(&after), 0.02);
+}
+
+#[test]
+fn data_are_cached_at_the_start_as_the_model_says() {
+    let cold = |warm_frac| {
+        let mut app = characterised(&scans());
+        app.demand = Some(ioscape_model::app::Demand { warm_frac, ..Default::default() });
+        let load = Regenerated::new(app, Scale::default(), 1).unwrap();
+        let files = load.files().iter().filter(|file| file.kind == FileKind::Regular);
+        files.filter(|file| file.resident_bytes == Some(0)).count()
+    };
+    assert_eq!((cold(None), cold(Some(1.0))), (0, 0));
+    assert_eq!((cold(Some(0.0)), cold(Some(0.25))), (64, 48));
 }
 
 #[test]

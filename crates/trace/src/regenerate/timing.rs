@@ -4,8 +4,8 @@ use ioscape_model::app::{Behaviour, Think};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Operations whose time is waiting for something that is no storage.
-const WAITS: [&str; 5] = ["WAIT", "LOCK", "FORK", "EXEC", "EXIT"];
+/// Operations for which time passes: waiting for something that is no storage.
+const WAITS: [&str; 4] = ["WAIT", "FORK", "EXEC", "EXIT"];
 
 /// Requests of a stretch.
 pub(super) fn requests(behaviour: &Behaviour) -> u64 {
@@ -54,13 +54,17 @@ impl Timing {
         let busy_s: f64 = behaviour.streams.iter().map(|stream| stream.busy_s).sum();
         let others = (calls - waits - behaviour.syncs.count as f64).max(1.0);
         let call_s = (busy_s - syncs_s).max(0.0) / others;
-        let gaps_s = mean_s * calls + waiting_s;
-        let wanted_s = behaviour.elapsed_s * streams - busy_s.max(syncs_s);
-        let stretch = if gaps_s > 0.0 { (wanted_s / gaps_s).max(0.0) } else { 0.0 };
-        // Nothing is known of the time between calls: it is what is left.
-        let (mean_s, stretch) = match gaps_s {
-            0.0 => ((wanted_s / calls).max(0.0), 1.0),
-            _ => (mean_s, stretch),
+        let gaps_s = mean_s * calls;
+        let wanted_s = (behaviour.elapsed_s * streams - busy_s.max(syncs_s)).max(0.0);
+        // Streams that are at it all the time wait for nobody: waiting fills what calls and the time
+        // between them leave.
+        let waits_s = if waiting_s > 0.0 && waits > 0.0 { wanted_s - gaps_s } else { 0.0 };
+        let waits_s = waits_s.max(0.0);
+        // Where nothing is known of the time between calls, it is what is left.
+        let (mean_s, stretch) = if gaps_s > 0.0 {
+            (mean_s, (wanted_s - waits_s) / gaps_s)
+        } else {
+            ((wanted_s - waits_s) / calls, 1.0)
         };
         let (p50_s, p90_s) = (p50_s.min(2.0 * mean_s), p90_s.max(p50_s));
         let body_s = if p90_s > p50_s && p50_s > 0.0 {
@@ -76,7 +80,7 @@ impl Timing {
             busy_frac: processor_mean_s.map_or(0.0, |busy_s| (busy_s / mean_s.max(1e-12)).min(1.0)),
             stretch: stretch / rate,
             call_ns: call_s * 1e9,
-            wait_ns: if waits > 0.0 { waiting_s * 1e9 * stretch / rate / waits } else { 0.0 },
+            wait_ns: waits_s * 1e9 / rate / waits.max(1.0),
         }
     }
 

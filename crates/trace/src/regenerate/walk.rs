@@ -1,6 +1,8 @@
 //! Streams, call after call: classes follow each other as in the model, each stream in a time of
 //! its own, all of them drawing from the same bags.
 
+mod opening;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -9,15 +11,18 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Scale;
-use super::calls::{Bags, CLASSES, CLOSE, OPEN, Synced, What, factors};
+use super::calls::{Bags, CLASSES, CLOSE, MAP, OPEN, Synced, What, factors};
+use super::crossings::{Crossings, aligned_pages};
 use super::files::Files;
 use super::ground::Ground;
+use super::mapped::Mapped;
 use super::places::{Factors, PAGE_BYTES, Places, READ, WRITE};
 use super::timing::transfers;
 use crate::event::{Event, Flags, Op};
 
 /// Files that a stream has open at a time.
 const OPEN_MAX: usize = 64;
+
 #[derive(Clone, Copy, Debug)]
 struct Open {
     handle: u32,
@@ -44,6 +49,7 @@ struct Stream {
 
 /// Makes events.
 pub(super) struct Walk<'a> {
+    whole: &'a Behaviour,
     stretches: Vec<&'a Behaviour>,
     scale: &'a Scale,
     ground: &'a Ground,
@@ -56,6 +62,8 @@ pub(super) struct Walk<'a> {
     /// Stretches begun.
     begun: usize,
     files: Files,
+    crossings: [Crossings; 2],
+    mapped: Mapped,
     /// Share of the bytes read that go on where the read before ended, where that is known.
     sequential: Option<f64>,
     handles: u32,
@@ -72,6 +80,7 @@ impl<'a> Walk<'a> {
         let sequential = app.demand.as_ref().map(bytes);
         let users = ground.streams().len();
         let mut walk = Self {
+            whole: &app.whole,
             bags: Bags::new(stretches[0], sequential, scale, streams_before(users, scale)),
             stretches,
             scale,
@@ -83,6 +92,8 @@ impl<'a> Walk<'a> {
             out: VecDeque::new(),
             begun: 1,
             files: Files::new(ground),
+            crossings: Default::default(),
+            mapped: Mapped::default(),
             sequential,
             handles: 0,
             spare_used: [0; 2],
@@ -113,6 +124,24 @@ impl<'a> Walk<'a> {
         let writes = of(WRITE, first.writes, last.writes);
         self.places.want(&self.ground.caches, &reads, &writes);
         self.files.begin_pass();
+        let mapped = self.mapped_pages() * self.scale.data;
+        for (at, touches, mapped) in [(READ, first.reads, mapped), (WRITE, first.writes, 0.0)] {
+            let aligned: f64 =
+                self.stretches.iter().map(|stretch| aligned_pages(stretch, at)).sum();
+            let (touches, requests) =
+                (touches as f64 * factors[at], counts[at] as f64 * factors[at]);
+            let extra = (touches - aligned * factors[at] - mapped).max(0.0);
+            self.crossings[at].add(extra, (requests, touches));
+        }
+        let calls = self.stretches.iter().filter_map(|stretch| stretch.operations.get("MMAP"));
+        let calls = calls.sum::<u64>() as f64 * self.scale.users;
+        self.mapped.add(if calls > 0.0 { mapped } else { 0.0 }, calls);
+    }
+
+    /// Pages that are touched through mappings.
+    fn mapped_pages(&self) -> f64 {
+        let whole = self.whole;
+        (whole.unique.mapped_bytes / PAGE_BYTES) as f64
     }
 
     /// Goes on with the next stretch, or anew; whether there is more to come.
@@ -144,7 +173,7 @@ impl<'a> Walk<'a> {
             return self.go_on();
         };
         self.streams[number].class = Some(class);
-        let what = self.bags.calls[class].draw(&mut self.chance).unwrap_or(What::Pass);
+        let what = self.next_call(number, class);
         let (gap_ns, busy_ns) = self.bags.timing.gap(&mut self.chance);
         let stream = &mut self.streams[number];
         stream.now_ns += gap_ns;
@@ -168,6 +197,20 @@ impl<'a> Walk<'a> {
         true
     }
 
+    /// The next call of a class: where a file is to be begun, a request or a mapping; else any that is left.
+    fn next_call(&mut self, number: usize, class: usize) -> What {
+        let is_planned = self.streams[number].planned.is_some();
+        let begins = if class == MAP { What::Call(Op::Mmap) } else { What::Transfer(class) };
+        if is_planned && self.bags.calls[class].take(begins) {
+            return begins;
+        }
+        // A file that is opened later is mapped later.
+        if class == MAP && !is_planned && self.bags.calls[MAP].take(What::Pass) {
+            return What::Pass;
+        }
+        self.bags.calls[class].draw(&mut self.chance).unwrap_or(What::Pass)
+    }
+
     fn put(&mut self, number: usize, op: Op, file: u32, handle: u32) -> &mut Event {
         let ns = self.bags.timing.call_ns as u64;
         let stream = &mut self.streams[number];
@@ -181,7 +224,10 @@ impl<'a> Walk<'a> {
     }
 
     fn transfer(&mut self, number: usize, direction: usize) {
-        let Some(bytes) = self.bags.sizes[direction].draw(&mut self.chance) else { return };
+        let whole = self.planned_length(number, direction);
+        let sizes = &mut self.bags.sizes[direction];
+        let bytes = whole.and_then(|bytes| sizes.take(bytes));
+        let Some(bytes) = bytes.or_else(|| sizes.draw(&mut self.chance)) else { return };
         let is_wanted = self.is_to_go_on(direction);
         self.bags.requests[direction] -= 1.0;
         let is_free = is_wanted && self.streams[number].planned.is_none();
@@ -207,6 +253,7 @@ impl<'a> Walk<'a> {
         (event.offset, event.length) = (offset, bytes);
         let first = (offset / PAGE_BYTES) as usize;
         let end = ((offset + bytes).div_ceil(PAGE_BYTES) as usize).min(data.pages);
+        self.crossings[direction].take(offset, bytes);
         self.places.touch(direction, data.from + first..data.from + end.max(first));
         let open = &mut self.streams[number].open[at];
         (open.position, open.direction) = (Some(offset + bytes), direction);
@@ -233,6 +280,9 @@ impl<'a> Walk<'a> {
             open.iter().rposition(|open| open.position.is_some() && open.direction == direction)?;
         let (position, file) = (open[at].position?, open[at].data);
         let end = if direction == WRITE { self.files.room(file) } else { self.files.length(file) };
+        if !self.crossings[direction].allows(position, bytes) {
+            return None;
+        }
         // A file that grows does so as long as pages are to be touched that nobody has.
         let known = self.files.get(file).pages as u64 * PAGE_BYTES;
         let may_grow = position + bytes <= known || self.places.wants_first(direction);
@@ -277,9 +327,12 @@ impl<'a> Walk<'a> {
         let file = self.files.holding(page)?;
         let room = self.files.room(file);
         let from = page.checked_sub(self.files.get(file).from)? as u64 * PAGE_BYTES;
-        let within = match bytes {
-            0 | PAGE_BYTES.. => 0,
-            small => self.chance.random_range(0..PAGE_BYTES / small) * small,
+        let follows = self.bags.follows[direction] / self.bags.requests[direction].max(1.0);
+        let crossed = self.crossings[direction].wants(bytes, follows, &mut self.chance);
+        let within = match (crossed, bytes) {
+            (Some(within), _) => within,
+            (None, 0 | PAGE_BYTES..) => 0,
+            (None, small) => self.chance.random_range(0..PAGE_BYTES / small) * small,
         };
         let mut offset = (from + within).min(room.saturating_sub(bytes));
         if direction == READ {
@@ -291,10 +344,13 @@ impl<'a> Walk<'a> {
             Some(at) => at,
             None => self.open(number, file),
         };
-        // Not by accident where the one before ended: that would be to go on.
-        let is_there = self.streams[number].open[at].position == Some(offset);
-        if is_there && offset >= bytes.max(PAGE_BYTES) {
-            offset -= bytes.max(PAGE_BYTES);
+        // Where the one before ended, by accident: that is to go on, as long as some are to.
+        if self.streams[number].open[at].position == Some(offset) {
+            if self.bags.follows[direction] >= 1.0 {
+                self.bags.follows[direction] -= 1.0;
+            } else if offset >= bytes.max(PAGE_BYTES) {
+                offset -= bytes.max(PAGE_BYTES);
+            }
         }
         Some((at, offset))
     }
@@ -307,6 +363,7 @@ impl<'a> Walk<'a> {
     }
 
     fn open_by(&mut self, number: usize, file: usize, op: Op) -> usize {
+        self.files.open(file);
         if self.streams[number].open.len() >= OPEN_MAX {
             self.bags.calls[CLOSE].take(What::Call(Op::Close));
             self.close(number, 0);
@@ -335,12 +392,24 @@ impl<'a> Walk<'a> {
 
     fn call(&mut self, number: usize, op: Op) {
         match op {
-            Op::Sync | Op::Dsync | Op::Rsync => self.sync(number, op),
+            Op::Sync | Op::Dsync => self.sync(number, op),
+            // It begins to write and promises nothing: what is dirty stays so for the next sync.
+            Op::Rsync => {
+                let open = &self.streams[number].open;
+                let dirty = open.iter().rposition(|open| open.is_dirty);
+                if let Some(Open { handle, data, .. }) = dirty.map(|at| open[at]) {
+                    self.put(number, op, self.files.get(data).id, handle);
+                }
+            }
             Op::Open => self.open_planned(number),
             Op::Create => self.create(number),
             Op::Close => {
-                if let Some(last) = self.streams[number].open.len().checked_sub(1) {
-                    self.streams[number].planned = None;
+                if let Some(last) = self.closed_next(number) {
+                    let stream = &mut self.streams[number];
+                    let file = stream.open[last].data;
+                    stream.planned = stream.planned.filter(|page| {
+                        self.files.holding(*page).is_some_and(|planned| planned != file)
+                    });
                     self.close(number, last);
                 }
             }
@@ -360,6 +429,12 @@ impl<'a> Walk<'a> {
                 if let Some(file) = self.some_file() {
                     let id = self.files.get(file).id;
                     self.put(number, op, id, 0);
+                }
+            }
+            Op::Mmap => self.map(number),
+            Op::Munmap => {
+                if let Some(file) = self.mapped.files.pop() {
+                    self.put(number, op, file, 0);
                 }
             }
             _ => self.name(number, op),
@@ -395,7 +470,10 @@ impl<'a> Walk<'a> {
 
     /// The page that a request begins at which does not go on where one ended.
     fn draw(&mut self, direction: usize) -> Option<usize> {
-        if let Some(page) = self.places.draw(direction, &mut self.chance) {
+        let Bags { follows, requests, .. } = &self.bags;
+        let jumps = 1.0 - (follows[direction] / requests[direction].max(1.0)).clamp(0.0, 1.0);
+        let drawn_left = self.crossings[direction].touches_left() * jumps;
+        if let Some(page) = self.places.draw(direction, drawn_left, &mut self.chance) {
             return Some(page);
         }
         if let Some(file) = self.files.begin(direction) {
@@ -405,46 +483,6 @@ impl<'a> Walk<'a> {
         let growing = self.files.growing(direction).filter(|file| self.files.is_growing(*file));
         let end = growing.map(|file| self.files.get(file)).map(|data| data.from + data.pages);
         end.filter(|page| *page < self.files.end_of(direction)).or_else(|| self.places.oldest())
-    }
-
-    /// Opens the file of a request that is to come.
-    fn open_planned(&mut self, number: usize) {
-        let is_read = self.bags.sizes[READ].left() > 0;
-        let direction = if is_read { READ } else { WRITE };
-        let is_left = self.bags.sizes[READ].left() + self.bags.sizes[WRITE].left() > 0;
-        let page = if is_left { self.draw(direction) } else { None };
-        let planned = page.and_then(|page| Some((self.files.holding(page)?, page)));
-        let planned = planned.filter(|(file, _)| self.files.is_there(*file));
-        let file = if let Some((file, page)) = planned {
-            // Files of which many are opened are read from their start.
-            let is_one_of_many = self.ground.regions[self.files.get(file).direction].grows;
-            let from = if is_one_of_many { self.files.get(file).from } else { page };
-            self.streams[number].planned = Some(from);
-            file
-        } else {
-            let Some(other) = self.some_file() else { return };
-            other
-        };
-        let open = &mut self.streams[number].open;
-        // The new one takes the place of one that is open already.
-        if let Some(at) = open.iter().position(|open| open.data == file) {
-            let is_closed = self.bags.calls[CLOSE].take(What::Call(Op::Close));
-            if is_closed {
-                self.close(number, at);
-            } else {
-                self.streams[number].open.remove(at);
-            }
-        }
-        self.open_by(number, file, Op::Open);
-    }
-
-    /// Makes the next file that is to be made.
-    fn create(&mut self, number: usize) {
-        let Some(file) = self.files.next_made() else { return };
-        self.open_by(number, file, Op::Create);
-        if self.bags.sizes[WRITE].left() > 0 {
-            self.streams[number].planned = Some(self.files.get(file).from);
-        }
     }
 
     fn sync(&mut self, number: usize, op: Op) {
