@@ -182,7 +182,7 @@ pub struct AtStart {
     pub has_data: bool,
     /// Whether its data are in the page cache.
     pub is_cached: bool,
-    /// Whether calls write into its data.
+    /// True if calls write into its data.
     pub is_written: bool,
 }
 

@@ -438,11 +438,12 @@ impl App {
         Ok(app)
     }
 
-    /// The stretches of time to be asked about: the phases, or the whole where there are none.
+    /// The stretches of time to be asked about: the phases; the whole where there are none, or where they
+    /// lack more than a hundredth of its requests, as in a model that would have been too large with all.
     pub fn stretches(&self) -> Vec<&Behaviour> {
-        let requests: u64 = self.phases.iter().map(|phase| phase.behaviour.requests).sum();
-        // A model that would be too large lacks some of its phases.
-        if self.phases.is_empty() || (requests as f64) < PHASES_SHARE * self.whole.requests as f64 {
+        let requests: f64 = self.phases.iter().map(|phase| phase.behaviour.requests as f64).sum();
+        let is_partial = requests > 0.0 && requests < PHASES_SHARE * self.whole.requests as f64;
+        if self.phases.is_empty() || is_partial {
             return vec![&self.whole];
         }
         self.phases.iter().map(|phase| &phase.behaviour).collect()

@@ -15,8 +15,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (from, to) = (arguments.next().ok_or(usage)?, arguments.next().ok_or(usage)?);
     let store = Store::open(File::open(from)?)?;
     let Tables { files, streams } = store.tables()?;
-    let is_started = |stream: &u32| streams.iter().any(|s| s.id == *stream && s.process != s.id);
-    let started: HashSet<u32> = streams.iter().map(|stream| stream.id).filter(is_started).collect();
+    let started = streams.iter().filter(|stream| stream.process != stream.id);
+    let started: HashSet<u32> = started.map(|stream| stream.id).collect();
     let (mut events, mut first_ns, mut last_ns) = (Vec::<Event>::new(), u64::MAX, 0);
     store.for_each_event(|event| {
         if started.contains(&event.stream) {
@@ -26,6 +26,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         Ok(())
     })?;
+    if events.is_empty() {
+        return Err("no thread but the first made a call".into());
+    }
     let elapsed_s = last_ns.saturating_sub(first_ns) as f64 / 1e9;
     let info = TraceInfo { elapsed_s, cpu_s: None, counted: None, ..store.info().clone() };
     let mut out = StoreWriter::new(File::create(to)?, Names::Hashed, &info)?;

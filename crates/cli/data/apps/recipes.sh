@@ -91,8 +91,9 @@ http { access_log logs/access; keepalive_requests 1000000; sendfile on;
        server { listen 127.0.0.1:18181; root site; } }
 """)
 P
-    command=(sh -ec "nginx -p $PWD -c $PWD/nginx.conf & until [ -s logs/pid ]; do sleep 0.01; done
-        python3 client.py; kill -QUIT \$!; wait")
+    command=(sh -ec "nginx -p $PWD -c $PWD/nginx.conf & trap 'kill -QUIT \$! 2> /dev/null; wait' EXIT
+        until [ -s logs/pid ]; do kill -0 \$!; sleep 0.01; done
+        python3 client.py")
 }
 
 # What etcd does for each change: 2300 bytes are appended to a file laid out in advance, and synced.
@@ -139,6 +140,7 @@ git_status() {
 }
 
 prepare() { # NAME DIRECTORY
+    [[ " ${names[*]} " == *" $1 "* ]] || { echo "recipes.sh: no program $1: ${names[*]}" >&2; exit 2; }
     rm -rf "$2"
     mkdir -p "$2"
     cd "$2"
@@ -155,7 +157,6 @@ prepare() { # NAME DIRECTORY
     sqlite-wal) sqlite wal ;;
     tar-create) tree; command=(tar cf a.tar src) ;;
     tar-extract) tree; tar cf a.tar src; rm -r src; command=(tar xf a.tar) ;;
-    *) echo "recipes.sh: no program $1: ${names[*]}" >&2; exit 2 ;;
     esac
     sync
 }
@@ -167,7 +168,7 @@ prepare)
     printf '%s\0' "$user" "${command[@]}"
     ;;
 models)
-    ioscape=$2 work=$(realpath -m "$3")
+    ioscape=$(realpath "$2") work=$(realpath -m "$3")
     shift 3
     for name in "${@:-${names[@]}}"; do
         user=root

@@ -149,17 +149,18 @@ pub(super) fn run(shared: &Shared<'_>, steps: &Receiver<Vec<Step>>, progress: &A
 impl Lane<'_> {
     fn take(&mut self, step: &Step) -> Option<Made> {
         let shared = self.shared;
-        let has_others = step.after.iter().any(Option::is_some);
-        let came_ns = if has_others { shared.watch.now_ns() } else { 0 };
+        let came_ns = shared.watch.now_ns();
         let others = step.after.iter().flatten().map(|after| after.wait(&|| shared.is_over()));
-        let others_ns = others.fold(came_ns, u64::max);
+        let others_ns = others.fold(0, u64::max);
         match step.doing {
             Doing::Call(call) => {
                 let due_ns = self.due_ns(step).max(others_ns);
                 Some(self.call(&call, step.busy_ns, due_ns))
             }
             Doing::Pause(after_ns) => {
-                let due_ns = self.due_ns(step).max(others_ns + after_ns);
+                let has_others = step.after.iter().any(Option::is_some);
+                let waited_ns = if has_others { others_ns.max(came_ns) + after_ns } else { 0 };
+                let due_ns = self.due_ns(step).max(waited_ns);
                 self.wait_until(due_ns, 0);
                 self.ended_ns = shared.watch.now_ns();
                 self.owe(self.ended_ns.saturating_sub(due_ns));
@@ -197,7 +198,7 @@ impl Lane<'_> {
         }
     }
 
-    /// It was so much too late.
+    /// Adds to the debt that later gaps repay.
     fn owe(&mut self, late_ns: u64) {
         if self.shared.spacing == Spacing::Closed {
             self.debt_ns += late_ns;

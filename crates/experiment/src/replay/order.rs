@@ -4,9 +4,10 @@
 //! A call waits for
 //! - the call before it in its stream; requests of a stream that overlapped run side by side in lanes
 //!   of their own, each after the one that had ended last before it began;
-//! - the call before it on its handle, by whichever stream, where that had ended before, and for a read
-//!   the last that was no read: reads have their places and wait for no other read; otherwise for the
-//!   one that opened the handle;
+//! - the call before it on its handle, by whichever stream, where that had ended before; otherwise for
+//!   the one that opened the handle. Reads have their places and wait for the last call that was no
+//!   read; every other call waits for the last ones of two lanes, and a read of a third lane for the
+//!   older of these two, so that nobody closes a file that is still to be read;
 //! - where it is about a name: the call before it on that file, and the one that made its directory;
 //! - the birth of its stream, where another one started it;
 //! - where its stream waited (for a child, a pipe, a lock of memory): the end of the child, or the call
@@ -78,7 +79,7 @@ struct Opened {
     last: Handed,
     /// The last one that may have changed what is read.
     changed: Handed,
-    /// The last one of another lane than `last`: who closes it waits for both.
+    /// The last one of another lane than `last`.
     other: Option<Handed>,
     /// Where the last transfer ended.
     position: u64,
@@ -192,12 +193,16 @@ impl<'a> Planner<'a> {
             let ended = self.recent.iter().filter(|(stream, handed)| {
                 let waited_ns = handed.end_ns.saturating_sub(handed.start_ns.max(from_ns));
                 *stream != event.stream
-                    && handed.end_ns <= to_ns
+                    && (from_ns + 1..=to_ns).contains(&handed.end_ns)
                     && waited_ns as f64 >= CAUSE_SHARE * (to_ns - from_ns) as f64
             });
             ended.max_by_key(|(_, handed)| handed.end_ns).map(|(_, handed)| handed.clone())
         };
         let Some(before) = child.or_else(other) else { return };
+        // The wait itself becomes a step.
+        if let Some(stream) = self.streams.get_mut(&event.stream) {
+            stream.passed_over = stream.passed_over.saturating_sub(1);
+        }
         let after_ns = to_ns - before.end_ns.max(from_ns);
         let doing = Doing::Pause(self.scaled(after_ns));
         self.hand_out((event.stream, from_ns, to_ns), doing, [Some(before), None], say);
@@ -242,7 +247,8 @@ impl<'a> Planner<'a> {
         let class = self.class(event, &action);
         let call = Call { action, op: event.op, class, error: event.error, bytes: event.length };
         let end_ns = event.start_ns.saturating_add(event.duration_ns.unwrap_or(0));
-        let after = self.dependencies(event, &action);
+        let lane = self.lane(event.stream, event.start_ns);
+        let after = self.dependencies(event, &action, lane);
         let at = (event.stream, event.start_ns, end_ns);
         let handed = self.hand_out(at, Doing::Call(call), after, say);
         let stream = self.streams.entry(event.stream).or_default();
@@ -272,7 +278,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Steps of others that must have ended before.
-    fn dependencies(&self, event: &Event, action: &Action) -> [Option<Handed>; 2] {
+    fn dependencies(&self, event: &Event, action: &Action, lane: u32) -> [Option<Handed>; 2] {
         let has_ended = |handed: &&Handed| handed.end_ns <= event.start_ns;
         let of_handle = self.handles.get(&event.handle).filter(|_| event.handle != 0);
         let of_handle = of_handle.map(|opened| {
@@ -280,9 +286,13 @@ impl<'a> Planner<'a> {
             if has_ended(&last) { last.clone() } else { opened.by.clone() }
         });
         if !is_of_name(action.kind) {
-            let opened = self.handles.get(&event.handle).filter(|_| action.kind == Kind::Close);
-            let other = opened.and_then(|opened| opened.other.as_ref()).filter(has_ended);
-            return [of_handle, other.cloned()];
+            let opened = self.handles.get(&event.handle).filter(|_| event.handle != 0);
+            let other = opened.and_then(|opened| {
+                let other = opened.other.as_ref().filter(has_ended)?;
+                let is_third = ![opened.last.lane, other.lane].contains(&lane);
+                (action.kind != Kind::Read || is_third).then(|| other.clone())
+            });
+            return [of_handle, other];
         }
         let file = self.files.get(event.file as usize);
         let of_file = file.and_then(|file| file.last.as_ref()).filter(has_ended).cloned();
@@ -365,7 +375,7 @@ impl<'a> Planner<'a> {
         let born = of_stream.born.take();
         // An event between two steps cost as much before it as after it.
         let events = 1 + 2 * std::mem::take(&mut of_stream.passed_over);
-        let overhead_ns = events * self.overhead_ns;
+        let overhead_ns = self.overhead_ns.saturating_mul(events);
         let lane = self.lanes.entry(number).or_default();
         let mut before_ns = lane.end_ns;
         if let Some(born) = born {

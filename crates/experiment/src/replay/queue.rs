@@ -21,7 +21,8 @@ use super::survey::Surveyed;
 use super::tally::Tally;
 use super::{Ground, Load, Settings};
 
-/// Steps that are out at a time, of some 200 bytes each.
+/// Steps that are out at a time, of some 200 bytes each, 50 MB in all: most traces of some seconds are
+/// planned before their replay begins, and take no processor from it.
 const OUT_MAX: u64 = 1 << 18;
 /// Steps that go to a lane together.
 const CHUNK: usize = 128;

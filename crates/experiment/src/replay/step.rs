@@ -85,8 +85,9 @@ impl Progress {
 }
 
 impl After {
-    /// Waits until the step is done, or all is to end. Says when that was, 0 where it was done before: to
-    /// notice takes its time, as it did when the program waited, and is not to count twice.
+    /// Waits until the step is done, or all is to end. Returns when the lane's latest step ended, at or after
+    /// the one waited for; 0 if it had ended before. To notice takes its time, as it did when the program
+    /// waited, and is not to count twice.
     pub(super) fn wait(&self, is_over: &dyn Fn() -> bool) -> u64 {
         if self.lane.has(self.step) {
             return 0;

@@ -134,7 +134,8 @@ impl Found {
             Op::Write | Op::Set => {
                 let is_over = event.offset < self.first_bytes.max(self.needed_bytes);
                 self.has_data |= is_over;
-                self.overwritten_bytes += if is_over { event.length } else { 0 };
+                let over = if is_over { event.length } else { 0 };
+                self.overwritten_bytes = self.overwritten_bytes.saturating_add(over);
                 self.written_end = self.written_end.max(end);
             }
             _ => {}

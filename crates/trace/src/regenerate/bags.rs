@@ -75,10 +75,10 @@ pub(super) struct SizeBag {
 
 /// Sizes are mostly multiples of one of these, or of none.
 const STEPS: [u64; 2] = [PAGE_BYTES, 512];
-/// That is, of the sizes known exactly, such a share.
+/// Such a share, of the sizes known exactly.
 const MOSTLY: f64 = 0.9;
 
-/// What most sizes are multiples of.
+/// Granularity of most sizes, bytes.
 fn step(law: &SizeLaw) -> u64 {
     let all: u64 = law.top.iter().map(|size| size.count).sum();
     let is_step = |step: &u64| {

@@ -16,17 +16,18 @@ const SPARE_SHARE: f64 = 0.01;
 /// Requests that reach into one page more than they would if they began with a page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Crossings {
-    /// Of the requests to come, so many do.
+    /// Crossings still to come.
     left: f64,
+    /// Requests still to come.
     requests: f64,
-    /// Pages that one of them touches, mean.
+    /// Pages that a request touches, mean.
     request_pages: f64,
-    /// More than `left` may, where requests go on where others ended.
+    /// Crossings beyond `left` that are allowed where a request goes on where another ended.
     spare: f64,
 }
 
 impl Crossings {
-    /// Of a pass, `requests` share so many touches more.
+    /// Adds a pass: its requests, their touches, and how many of these are crossings.
     pub(super) fn add(&mut self, extra: f64, (requests, touches): (f64, f64)) {
         self.left += extra;
         self.requests += requests;
@@ -49,14 +50,14 @@ impl Crossings {
         self.requests * self.request_pages
     }
 
-    /// Whether a request may begin there.
+    /// True if a request may begin there.
     pub(super) fn allows(&self, offset: u64, bytes: u64) -> bool {
         let crossed = Self::count(offset, bytes);
         crossed == 0.0 || self.left + self.spare >= crossed
     }
 
-    /// Where in its first page a request begins that is to reach into one more. The share that `follows`
-    /// others does so by itself.
+    /// Offset within its first page of a request that is to reach into one more; `None` for one that is not
+    /// to. The share of requests that follows others crosses by itself.
     pub(super) fn wants(
         &self,
         bytes: u64,

@@ -19,6 +19,8 @@ pub(super) struct Files {
     /// Of each direction, files before this one have begun.
     next: [usize; 2],
     was_opened: Vec<bool>,
+    /// Files from here on were opened, or are of the other direction; by direction.
+    fresh_below: [usize; 2],
 }
 
 impl Files {
@@ -35,6 +37,7 @@ impl Files {
         let lengths = data.iter().map(length).collect();
         Self {
             was_opened: vec![false; data.len()],
+            fresh_below: [data.len(); 2],
             data,
             lengths,
             regions: ground.regions,
@@ -51,6 +54,8 @@ impl Files {
                 *length = None;
             }
         }
+        self.was_opened.fill(false);
+        self.fresh_below = [self.data.len(); 2];
     }
 
     pub(super) fn get(&self, file: usize) -> &Data {
@@ -71,13 +76,15 @@ impl Files {
 
     /// A file that nobody has opened, of which least is read or written: those with most come last, as
     /// programs open what they work on after what they need for it.
-    pub(super) fn never_opened(&self, direction: usize) -> Option<usize> {
-        let is_fresh = |file: &usize| {
-            self.data[*file].direction == direction
-                && !self.was_opened[*file]
-                && self.is_there(*file)
-        };
-        (0..self.data.len()).rev().find(is_fresh)
+    pub(super) fn never_opened(&mut self, direction: usize) -> Option<usize> {
+        while let Some(file) = self.fresh_below[direction].checked_sub(1) {
+            let is_of_it = self.data[file].direction == direction && self.is_there(file);
+            if is_of_it && !self.was_opened[file] {
+                return Some(file);
+            }
+            self.fresh_below[direction] = file;
+        }
+        None
     }
 
     /// The part of it that may be read, bytes.
@@ -163,7 +170,8 @@ impl Files {
     /// Bytes up to here were read or written.
     pub(super) fn reach(&mut self, file: usize, end: u64, direction: usize) {
         if self.is_growing(file) {
-            let pages = end.div_ceil(PAGE_BYTES) as usize;
+            let room = self.room(file).div_ceil(PAGE_BYTES);
+            let pages = end.div_ceil(PAGE_BYTES).min(room) as usize;
             self.data[file].pages = self.data[file].pages.max(pages);
         }
         if direction == WRITE || self.is_growing(file) {

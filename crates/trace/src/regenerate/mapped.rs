@@ -6,7 +6,7 @@ pub(super) struct Mapped {
     /// Pages to touch through them.
     pub(super) pages: f64,
     calls: f64,
-    /// Those that are there.
+    /// Mapped files.
     pub(super) files: Vec<u32>,
 }
 

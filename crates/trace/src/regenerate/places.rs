@@ -63,9 +63,10 @@ impl Direction {
     }
 
     /// A stretch of distances, with a chance that goes by what is wanting; `None` for a first touch.
-    /// Where more is wanting than can be drawn, it is mostly at short distances, which requests touch
-    /// that go on where one ended; so long distances and first touches come before them. With these
-    /// always first, or with all alike, misses of eight programs were further off (docs/experiments.md).
+    /// More is wanting than can be drawn if many requests go on where one ended: these touch pages at short
+    /// distances without being drawn. So long distances and first touches are drawn with more than their
+    /// share. With these always first, or with all alike, misses of eight programs were further off
+    /// (docs/experiments.md).
     fn draw(&self, drawn_left: f64, chance: &mut Xoshiro256PlusPlus) -> Option<(u64, u64)> {
         let first = self.first.max(0.0);
         let reuses: f64 = self.reuses.iter().map(|wanted| wanted.touches.max(0.0)).sum();

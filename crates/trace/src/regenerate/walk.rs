@@ -6,7 +6,7 @@ mod opening;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use ioscape_model::app::{App, Behaviour, Demand};
+use ioscape_model::app::{App, Behaviour};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -14,7 +14,7 @@ use super::Scale;
 use super::calls::{Bags, CLASSES, CLOSE, MAP, OPEN, Synced, What, factors};
 use super::crossings::{Crossings, aligned_pages};
 use super::files::Files;
-use super::ground::Ground;
+use super::ground::{Ground, sequential_share};
 use super::mapped::Mapped;
 use super::places::{Factors, PAGE_BYTES, Places, READ, WRITE};
 use super::timing::transfers;
@@ -75,9 +75,7 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn new(app: &'a App, scale: &'a Scale, ground: &'a Ground, seed: u64) -> Self {
         let stretches = app.stretches();
-        let bytes =
-            |demand: &Demand| demand.sequential_bytes as f64 / app.whole.bytes_read.max(1) as f64;
-        let sequential = app.demand.as_ref().map(bytes);
+        let sequential = sequential_share(app);
         let users = ground.streams().len();
         let mut walk = Self {
             whole: &app.whole,
@@ -124,7 +122,8 @@ impl<'a> Walk<'a> {
         let writes = of(WRITE, first.writes, last.writes);
         self.places.want(&self.ground.caches, &reads, &writes);
         self.files.begin_pass();
-        let mapped = self.mapped_pages() * self.scale.data;
+        let mapped_pages = (self.whole.unique.mapped_bytes / PAGE_BYTES) as f64;
+        let mapped = mapped_pages * factors[READ];
         for (at, touches, mapped) in [(READ, first.reads, mapped), (WRITE, first.writes, 0.0)] {
             let aligned: f64 =
                 self.stretches.iter().map(|stretch| aligned_pages(stretch, at)).sum();
@@ -136,12 +135,6 @@ impl<'a> Walk<'a> {
         let calls = self.stretches.iter().filter_map(|stretch| stretch.operations.get("MMAP"));
         let calls = calls.sum::<u64>() as f64 * self.scale.users;
         self.mapped.add(if calls > 0.0 { mapped } else { 0.0 }, calls);
-    }
-
-    /// Pages that are touched through mappings.
-    fn mapped_pages(&self) -> f64 {
-        let whole = self.whole;
-        (whole.unique.mapped_bytes / PAGE_BYTES) as f64
     }
 
     /// Goes on with the next stretch, or anew; whether there is more to come.

@@ -43,15 +43,10 @@ impl Walk<'_> {
 
     /// Opens a file that no request is to come of.
     pub(super) fn open_other(&mut self, number: usize) {
-        let Some(file) = self.some_file() else { return };
-        if self.streams[number].open.iter().all(|open| open.data != file) {
+        // Where it is open already, requests go on by that handle.
+        if let Some(file) = self.some_file() {
             self.open_by(number, file, Op::Open);
-            return;
         }
-        // One more handle: requests go on by the one that is open.
-        self.handles += 1;
-        let handle = self.handles;
-        self.put(number, Op::Open, self.files.get(file).id, handle);
     }
 
     /// Makes the next file that is to be made.
@@ -87,23 +82,33 @@ impl Walk<'_> {
     /// Maps part of a file and touches all of it.
     pub(super) fn map(&mut self, number: usize) {
         let Some(pages) = self.mapped.next() else { return };
-        let planned = self.streams[number].planned.take();
+        let is_read = |page: &usize| {
+            let file = self.files.holding(*page);
+            file.is_some_and(|file| self.files.get(file).direction == READ)
+        };
+        let planned = self.streams[number].planned.filter(is_read);
+        if planned.is_some() {
+            self.streams[number].planned = None;
+        }
         let Some(page) = planned.or_else(|| self.draw(READ)) else { return };
         let bytes = pages * PAGE_BYTES;
         let Some((at, offset)) = self.begin_at(number, READ, (page, bytes)) else { return };
         let Open { handle, data: file, .. } = self.streams[number].open[at];
         let (offset, end) = (offset / PAGE_BYTES * PAGE_BYTES, offset + bytes);
-        let end = if self.files.is_growing(file) { end } else { end.min(self.files.length(file)) };
+        let end = end.min(self.files.length(file));
+        if end <= offset {
+            return;
+        }
         self.files.reach(file, end, READ);
         let data = *self.files.get(file);
         for op in [Op::Mmap, Op::FaultR] {
             let event = self.put(number, op, data.id, if op == Op::Mmap { handle } else { 0 });
-            (event.offset, event.length) = (offset, end.saturating_sub(offset));
+            (event.offset, event.length) = (offset, end - offset);
         }
-        let pages = offset / PAGE_BYTES..end.div_ceil(PAGE_BYTES).max(offset / PAGE_BYTES);
-        self.mapped.pages -= (pages.end - pages.start) as f64;
-        let [from, to] = [pages.start, pages.end].map(|page| data.from + page as usize);
-        self.places.touch(READ, from..to);
+        let [first, next] = [offset / PAGE_BYTES, end.div_ceil(PAGE_BYTES)];
+        let [first, next] = [first, next].map(|page| (page as usize).min(data.pages));
+        self.mapped.pages -= (next - first) as f64;
+        self.places.touch(READ, data.from + first..data.from + next);
         self.mapped.files.push(data.id);
     }
 }
