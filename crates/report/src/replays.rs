@@ -37,9 +37,10 @@ fn told(replay: &Replay) -> Vec<String> {
     };
     let what = if replay.web.is_some() { "requests" } else { "calls" };
     let mut lines = vec![format!(
-        "{} {what} of {} streams in {} ({spacing}); recorded {}",
+        "{} {what} of {} stream{} in {} ({spacing}); recorded {}",
         replay.calls,
         replay.streams,
+        if replay.streams == 1 { "" } else { "s" },
         show_seconds(replay.elapsed_s),
         show_seconds(replay.recorded_s)
     )];

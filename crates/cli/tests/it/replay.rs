@@ -32,6 +32,11 @@ fn a_trace_is_replayed_and_becomes_a_record_like_any() {
     let shown = work.json(&["trace", "show", "log.trace", "--json"]);
     assert_eq!(kept.points[0].workload.literal(), shown["workload"].as_str().unwrap());
     let text = work.stdout(&["report", "r.jsonl", "--format", "text"]);
+    work.stdout(&["report", "r.jsonl", "--format", "html", "--out", "page.html"]);
+    let page = std::fs::read_to_string(work.path("page.html")).unwrap();
+    assert!(
+        page.contains("<section id=\"replay\">") && page.contains("every call ended as it did")
+    );
     assert!(text.contains("every call ended as it did") && text.contains("dsync"), "{text}");
     assert!(work.refusal(&["validate", "r.jsonl"]).contains("holds replays"));
 }
