@@ -5,9 +5,9 @@
 //! - the call before it in its stream; requests of a stream that overlapped run side by side in lanes
 //!   of their own, each after the one that had ended last before it began;
 //! - the call before it on its handle, by whichever stream, where that had ended before; otherwise for
-//!   the one that opened the handle. Reads have their places and wait for the last call that was no
-//!   read; every other call waits for the last ones of two lanes, and a read of a third lane for the
-//!   older of these two, so that nobody closes a file that is still to be read;
+//!   the one that opened the handle. A read waits only for the last call that was no read. Every other
+//!   call, such as a close, waits for the last calls of two lanes, and a read by a third lane waits for
+//!   the older of these two. So no lane closes a file that another lane still has to read;
 //! - where it is about a name: the call before it on that file, and the one that made its directory;
 //! - the birth of its stream, where another one started it;
 //! - where its stream waited (for a child, a pipe, a lock of memory): the end of the child, or the call
@@ -280,13 +280,12 @@ impl<'a> Planner<'a> {
     /// Steps of others that must have ended before.
     fn dependencies(&self, event: &Event, action: &Action, lane: u32) -> [Option<Handed>; 2] {
         let has_ended = |handed: &&Handed| handed.end_ns <= event.start_ns;
-        let of_handle = self.handles.get(&event.handle).filter(|_| event.handle != 0);
-        let of_handle = of_handle.map(|opened| {
+        let opened = self.handles.get(&event.handle).filter(|_| event.handle != 0);
+        let of_handle = opened.map(|opened| {
             let last = if action.kind == Kind::Read { &opened.changed } else { &opened.last };
             if has_ended(&last) { last.clone() } else { opened.by.clone() }
         });
         if !is_of_name(action.kind) {
-            let opened = self.handles.get(&event.handle).filter(|_| event.handle != 0);
             let other = opened.and_then(|opened| {
                 let other = opened.other.as_ref().filter(has_ended)?;
                 let is_third = ![opened.last.lane, other.lane].contains(&lane);

@@ -74,8 +74,8 @@ impl Files {
         self.was_opened[file] = true;
     }
 
-    /// A file that nobody has opened, of which least is read or written: those with most come last, as
-    /// programs open what they work on after what they need for it.
+    /// A file that no stream has opened in this pass. The files that most is read of or written to come
+    /// last: a program opens its libraries before its data.
     pub(super) fn never_opened(&mut self, direction: usize) -> Option<usize> {
         while let Some(file) = self.fresh_below[direction].checked_sub(1) {
             let is_of_it = self.data[file].direction == direction && self.is_there(file);

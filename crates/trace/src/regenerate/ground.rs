@@ -5,7 +5,7 @@ use ioscape_model::app::{App, CacheMisses, Caches, FileClass};
 
 use super::Scale;
 use super::places::{PAGE_BYTES, READ, Region, WRITE};
-use super::timing::transfers;
+use super::timing::{all_transfers, transfers};
 use crate::event::{FileEntry, FileKind, StreamEntry};
 
 /// Files in a directory.
@@ -62,10 +62,7 @@ fn caches(app: &App) -> Caches {
     }
     let five = &app.whole.five;
     let pages = five.unique_bytes.div_ceil(PAGE_BYTES).max(1);
-    let [reads, writes] = app.stretches().iter().fold([0, 0], |sum, stretch| {
-        let count = transfers(stretch);
-        [sum[0] + count[0], sum[1] + count[1]]
-    });
+    let [reads, writes] = all_transfers(&app.stretches());
     let per_request = (five.size_mean / PAGE_BYTES as f64).max(1.0);
     let touches = |count: u64| (count as f64 * per_request) as u64;
     let first = |count: u64| (pages * count / (reads + writes).max(1)).min(touches(count));
@@ -118,8 +115,9 @@ pub(super) fn sequential_share(app: &App) -> Option<f64> {
     Some(demand.sequential_bytes as f64 / app.whole.bytes_read.max(1) as f64)
 }
 
-/// True if files grow by what is written first: by the bytes appended; by syncs where nobody counted
-/// those; if any is made where there are no syncs either.
+/// True if most of the pages that are written first are appended to files. The model's count of appended
+/// bytes decides; where it has none, its syncs of files that grew; where it has no syncs, whether the
+/// program makes files.
 fn grows(app: &App, pages: u64, made: usize) -> bool {
     let counted = app.demand.as_ref().filter(|demand| !demand.categories.is_empty());
     if let Some(demand) = counted {
@@ -240,7 +238,8 @@ impl Ground {
         }
     }
 
-    /// Of files with data this share is cached at the start; all where nobody knows.
+    /// Marks files as not cached at the start, all but the share `warm_frac` of those with data; none where
+    /// the model does not tell that share.
     fn cool(&mut self, warm_frac: Option<f64>) {
         let Some(warm_frac) = warm_frac else { return };
         let warm = |files: usize| (files as f64 * warm_frac).round();

@@ -176,9 +176,8 @@ impl Places {
         self.directions[WRITE].add(caches, |at| caches.curve[at].writes, writes);
     }
 
-    /// The page that a request begins at which does not go on where one ended; `None` for a page that
-    /// nobody has touched, of files that grow. Some `drawn_left` touches are still to come of such
-    /// requests.
+    /// Draws the page at which a request begins that does not go on where one ended. Such requests will
+    /// still touch about `drawn_left` pages. `None`: a file that grows is to get a new page.
     pub(super) fn draw(
         &mut self,
         direction: usize,

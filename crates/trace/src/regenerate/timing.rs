@@ -24,6 +24,14 @@ pub(super) fn transfers(behaviour: &Behaviour) -> [u64; 2] {
     [reads, behaviour.requests - reads.min(behaviour.requests)]
 }
 
+/// Reads and writes that move bytes, of several stretches.
+pub(super) fn all_transfers(stretches: &[&Behaviour]) -> [u64; 2] {
+    stretches.iter().fold([0, 0], |sum: [u64; 2], stretch| {
+        let count = transfers(stretch);
+        [sum[0] + count[0], sum[1] + count[1]]
+    })
+}
+
 /// Times of a stretch, ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timing {

@@ -17,7 +17,7 @@ use super::files::Files;
 use super::ground::{Ground, sequential_share};
 use super::mapped::Mapped;
 use super::places::{Factors, PAGE_BYTES, Places, READ, WRITE};
-use super::timing::transfers;
+use super::timing::all_transfers;
 use crate::event::{Event, Flags, Op};
 
 /// Files that a stream has open at a time.
@@ -103,10 +103,7 @@ impl<'a> Walk<'a> {
 
     /// All of the model comes once more.
     fn begin_pass(&mut self) {
-        let counts = self.stretches.iter().fold([0, 0], |sum: [u64; 2], stretch| {
-            let count = transfers(stretch);
-            [sum[0] + count[0], sum[1] + count[1]]
-        });
+        let counts = all_transfers(&self.stretches);
         let factors = factors(counts, self.scale);
         let last = self.ground.caches.curve.last().copied().unwrap_or_default();
         let first = self.ground.caches.curve.first().copied().unwrap_or_default();

@@ -13,21 +13,15 @@ impl Walk<'_> {
         let direction = if is_read { READ } else { WRITE };
         let is_left = self.bags.sizes[READ].left() + self.bags.sizes[WRITE].left() > 0;
         let grows = self.ground.regions[direction].grows;
-        let fresh = if is_left && !grows { self.files.never_opened(direction) } else { None };
-        let page = match fresh {
-            Some(file) => Some(self.files.get(file).from),
-            None if is_left && grows => self.draw(direction),
-            None => None,
+        let file = match (is_left, grows) {
+            (false, _) => None,
+            (true, true) => self.draw(direction).and_then(|page| self.files.holding(page)),
+            (true, false) => self.files.never_opened(direction),
         };
-        let planned = page.and_then(|page| Some((self.files.holding(page)?, page)));
-        let planned = planned.filter(|(file, _)| self.files.is_there(*file));
-        let file = if let Some((file, _)) = planned {
-            // What is opened is read from its start.
-            self.streams[number].planned = Some(self.files.get(file).from);
-            file
-        } else {
-            return self.open_other(number);
-        };
+        let file = file.filter(|file| self.files.is_there(*file));
+        let Some(file) = file else { return self.open_other(number) };
+        // What is opened is read from its start.
+        self.streams[number].planned = Some(self.files.get(file).from);
         let open = &mut self.streams[number].open;
         // The new one takes the place of one that is open already.
         if let Some(at) = open.iter().position(|open| open.data == file) {
@@ -82,14 +76,10 @@ impl Walk<'_> {
     /// Maps part of a file and touches all of it.
     pub(super) fn map(&mut self, number: usize) {
         let Some(pages) = self.mapped.next() else { return };
-        let is_read = |page: &usize| {
-            let file = self.files.holding(*page);
-            file.is_some_and(|file| self.files.get(file).direction == READ)
-        };
-        let planned = self.streams[number].planned.filter(is_read);
-        if planned.is_some() {
-            self.streams[number].planned = None;
-        }
+        let files = &self.files;
+        let planned = self.streams[number].planned.take_if(|page| {
+            files.holding(*page).is_some_and(|file| files.get(file).direction == READ)
+        });
         let Some(page) = planned.or_else(|| self.draw(READ)) else { return };
         let bytes = pages * PAGE_BYTES;
         let Some((at, offset)) = self.begin_at(number, READ, (page, bytes)) else { return };
