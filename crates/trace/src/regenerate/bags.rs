@@ -69,12 +69,14 @@ impl<T: Copy + PartialEq> Bag<T> {
 #[derive(Clone, Debug)]
 pub(super) struct SizeBag {
     bag: Bag<(u64, u64)>,
-    /// Sizes from a range are multiples of this, where there is one in it.
-    step: u64,
+    /// Sizes from a range are multiples of this, where there is one in it; requests of such sizes that do
+    /// not go on where one ended begin at multiples of it.
+    pub(super) step: u64,
 }
 
 /// Sizes are mostly multiples of one of these, or of none.
-const STEPS: [u64; 2] = [PAGE_BYTES, 512];
+const STEPS: [u64; 6] =
+    [16 * PAGE_BYTES, 8 * PAGE_BYTES, 4 * PAGE_BYTES, 2 * PAGE_BYTES, PAGE_BYTES, 512];
 /// Such a share, of the sizes known exactly.
 const MOSTLY: f64 = 0.9;
 
@@ -86,6 +88,11 @@ fn step(law: &SizeLaw) -> u64 {
         multiples.map(|size| size.count).sum::<u64>() as f64 >= MOSTLY * all.max(1) as f64
     };
     STEPS.into_iter().find(is_step).unwrap_or(1)
+}
+
+/// Pages of the blocks that most requests consist of.
+pub(super) fn block_pages(law: &SizeLaw) -> usize {
+    (step(law) / PAGE_BYTES).max(1) as usize
 }
 
 impl SizeBag {

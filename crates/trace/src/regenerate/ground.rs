@@ -4,6 +4,7 @@
 use ioscape_model::app::{App, CacheMisses, Caches, FileClass};
 
 use super::Scale;
+use super::bags::block_pages;
 use super::places::{PAGE_BYTES, READ, Region, WRITE};
 use super::timing::{all_transfers, transfers};
 use crate::event::{FileEntry, FileKind, StreamEntry};
@@ -160,6 +161,7 @@ impl Ground {
             _ => (if read == 0 { 0 } else { old }, made),
         };
         let grows = grows(app, last.writes, made);
+        let blocks = [&app.whole.sizes.read, &app.whole.sizes.write].map(block_pages);
         let runs = (app.whole.sequence.run_bytes_mean / PAGE_BYTES as f64).ceil().max(1.0) as usize;
         // Files that are opened one after another are as long as what is read of each.
         let opened = count("OPEN") as f64;
@@ -174,18 +176,19 @@ impl Ground {
             ground.announce(READ, (of_read + mapped).min(read), false);
         } else {
             let runs = runs.max((read as f64 / jumps(app).max(1.0)) as usize);
-            ground.regions[READ] = Region::new(0, read, runs);
+            ground.regions[READ] = Region::new(0, read, runs.next_multiple_of(blocks[READ]));
             let shares = shares(&app.whole.files, |class| class.bytes_read);
-            ground.lay(READ, of_read, &shares, false);
+            ground.lay(READ, (of_read, blocks[READ]), &shares);
         }
         let from = ground.regions[READ].pages;
         if made > 0 && grows {
             ground.regions[WRITE] = Region::growing(from, written);
             ground.announce(WRITE, of_written.min(written), true);
         } else {
-            ground.regions[WRITE] = Region::new(from, written, runs);
+            let runs = runs.next_multiple_of(blocks[WRITE]);
+            ground.regions[WRITE] = Region::new(from, written, runs).empty(grows);
             let shares = shares(&app.whole.files, |class| class.bytes_written);
-            ground.lay(WRITE, of_written, &shares, grows);
+            ground.lay(WRITE, (of_written, blocks[WRITE]), &shares);
         }
         ground.cool(app.demand.as_ref().and_then(|demand| demand.warm_frac));
         let times = |count: u64| ((count as f64 * scale.users) as u64).min(SPARE_MAX) as u32;
@@ -215,19 +218,23 @@ impl Ground {
     }
 
     /// Lays the pages of a region out in files, those of a class of one length; in so many `files` of one
-    /// length where no class is known. `is_empty`: their length is 0 at the start.
-    fn lay(&mut self, direction: usize, files: usize, shares: &[Share], is_empty: bool) {
-        let Region { from, pages, .. } = self.regions[direction];
+    /// length where no class is known. Each begins at a multiple of `block` pages.
+    fn lay(&mut self, direction: usize, (files, block): (usize, usize), shares: &[Share]) {
+        let Region { from, pages, is_empty, .. } = self.regions[direction];
         let even = [Share { files: files as u64, bytes: 1 }];
         let shares = if shares.is_empty() { &even } else { shares };
         let all: f64 = shares.iter().map(|share| share.bytes as f64).sum();
         let (mut start, mut bytes) = (0, 0.0);
         for share in shares {
             bytes += share.bytes as f64;
-            let end = ((pages as f64 * bytes / all).round() as usize).clamp(start, pages);
+            let end = (pages as f64 * bytes / all).round() as usize;
+            let end = end.next_multiple_of(block).clamp(start, pages);
             let files = (share.files as usize).min(end - start);
             for number in 0..files {
-                let place = |number| start + (end - start) * number / files;
+                let place = |number: usize| {
+                    let place = start + (end - start) * number / files;
+                    if number == files { place } else { place.next_multiple_of(block).min(end) }
+                };
                 let (first, next) = (place(number), place(number + 1));
                 let bytes = if is_empty { 0 } else { (next - first) as u64 * PAGE_BYTES };
                 let id = self.add(bytes);

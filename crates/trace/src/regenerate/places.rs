@@ -18,12 +18,16 @@ pub(super) const PAGE_BYTES: u64 = 4096;
 pub(super) const READ: usize = 0;
 pub(super) const WRITE: usize = 1;
 
+/// How much long distances come before short ones: 0 not at all, 1 wholly.
+const LONG_FIRST: f64 = 0.1;
+/// So often a page of each cell is looked for, before what is left is taken in order.
+const ROUNDS: usize = 8;
+
 /// Touches that are still to come at distances from `from` on, up to the next.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     from: u64,
     to: u64,
-    /// Below 0: more came than were to.
     touches: f64,
 }
 
@@ -56,32 +60,48 @@ impl Direction {
             self.first -= 1.0;
             return;
         };
-        let at = self.reuses.partition_point(|wanted| wanted.to <= distance);
-        if let Some(wanted) = self.reuses.get_mut(at) {
-            wanted.touches -= 1.0;
+        if let Some(at) = self.nearest(distance) {
+            let wanted = &mut self.reuses[at];
+            wanted.touches = (wanted.touches - 1.0).max(0.0);
         }
     }
 
+    /// The stretch of distances nearest to one, of those in which touches are wanting. A curve in steps has
+    /// them at a few distances, which pages touched in a row seldom meet.
+    fn nearest(&self, distance: u64) -> Option<usize> {
+        let at = self.reuses.partition_point(|wanted| wanted.to <= distance);
+        let (below, above) = self.reuses.split_at(at);
+        let is_wanting = |wanted: &Wanted| wanted.touches > 0.0;
+        let below = below.iter().rposition(is_wanting);
+        let above = above.iter().position(is_wanting).map(|after| at + after);
+        let (Some(low), Some(high)) = (below, above) else { return below.or(above) };
+        let ratio = |more: u64, less: u64| (more as f64 + 1.0) / (less as f64 + 1.0);
+        let is_low =
+            ratio(distance, self.reuses[low].to - 1) < ratio(self.reuses[high].from, distance);
+        Some(if is_low { low } else { high })
+    }
+
     /// A stretch of distances, with a chance that goes by what is wanting; `None` for a first touch.
-    /// More is wanting than can be drawn if many requests go on where one ended: these touch pages at short
-    /// distances without being drawn. So long distances and first touches are drawn with more than their
-    /// share. With these always first, or with all alike, misses of eight programs were further off
-    /// (docs/experiments.md).
+    /// More is wanting than can be drawn if many requests go on where one ended: these touch pages without
+    /// being drawn. First touches come first among those that can be drawn, since pages are touched first
+    /// only as long as nobody has; long distances have a little more than their share. With all alike, and
+    /// with long distances first, misses of eight programs were further off (docs/experiments.md).
     fn draw(&self, drawn_left: f64, chance: &mut Xoshiro256PlusPlus) -> Option<(u64, u64)> {
         let first = self.first.max(0.0);
-        let reuses: f64 = self.reuses.iter().map(|wanted| wanted.touches.max(0.0)).sum();
-        let wanted = reuses + first;
-        let drawn = (wanted.min(drawn_left.max(1.0)) * wanted).sqrt();
-        let mut at = chance.random::<f64>() * drawn;
+        let reuses: f64 = self.reuses.iter().map(|wanted| wanted.touches).sum();
+        let wanted = (reuses + first).max(1.0);
+        let drawn_frac = (drawn_left.max(1.0) / wanted).min(1.0);
+        let mut at = chance.random::<f64>() * drawn_frac.powf(LONG_FIRST);
+        let first = first / wanted * drawn_frac.powf(LONG_FIRST - 1.0);
         if at < first {
             return None;
         }
-        at -= first;
+        at = (at - first) * wanted;
         for wanted in self.reuses.iter().rev() {
             if at < wanted.touches {
                 return Some((wanted.from, wanted.to));
             }
-            at -= wanted.touches.max(0.0);
+            at -= wanted.touches;
         }
         None
     }
@@ -111,6 +131,8 @@ pub(super) struct Region {
     swept: usize,
     /// Pages are given out in order, as files begin and grow, and not drawn.
     pub(super) grows: bool,
+    /// Its files have no data at the start.
+    pub(super) is_empty: bool,
 }
 
 impl Region {
@@ -122,7 +144,21 @@ impl Region {
         while gcd(stride, cells.max(1)) != 1 {
             stride += 1;
         }
-        Self { from, pages, cell, cells_begun: 0, stride, swept: from, grows: false }
+        Self {
+            from,
+            pages,
+            cell,
+            cells_begun: 0,
+            stride,
+            swept: from,
+            grows: false,
+            is_empty: false,
+        }
+    }
+
+    /// The same, its files being empty at the start or not.
+    pub(super) fn empty(self, is_empty: bool) -> Self {
+        Self { is_empty, ..self }
     }
 
     /// One in which files begin and grow one after another. Their last pages are not full, so it has
@@ -132,14 +168,18 @@ impl Region {
         Self { grows: true, ..Self::new(from, room, 1) }
     }
 
-    /// A page that nobody has touched, at the start of a cell as long as there is one.
+    /// A page that nobody has touched: at the start of a cell as long as there is one, then the first in a
+    /// cell. Cells are gone through in an order in which neighbours do not come one after another.
     fn untouched(&mut self, stack: &Stack) -> Option<usize> {
         let cells = self.pages.div_ceil(self.cell);
-        while self.cells_begun < cells {
-            let at = self.from + self.cells_begun * self.stride % cells * self.cell;
+        while self.cells_begun < cells * (1 + ROUNDS) {
+            let cell = self.cells_begun % cells * self.stride % cells;
+            let from = self.from + cell * self.cell;
+            let looked_at = if self.cells_begun < cells { 1 } else { self.cell };
+            let end = (from + looked_at).min(self.from + self.pages);
             self.cells_begun += 1;
-            if !stack.is_touched(at) {
-                return Some(at);
+            if let Some(page) = (from..end).find(|page| !stack.is_touched(*page)) {
+                return Some(page);
             }
         }
         while self.swept < self.from + self.pages {
@@ -201,10 +241,11 @@ impl Places {
             return None;
         }
         let own = regions[direction].untouched(stack);
+        let other = &mut regions[1 - direction];
         // What nobody has written yet cannot be read.
-        let can_spare = direction == WRITE && !regions[READ].grows;
-        let other = || if can_spare { regions[READ].untouched(stack) } else { None };
-        own.or_else(other).or_else(|| self.oldest())
+        let can_spare = !other.grows && (direction == WRITE || !other.is_empty);
+        let spared = || if can_spare { other.untouched(stack) } else { None };
+        own.or_else(spared).or_else(|| self.oldest())
     }
 
     /// Whether pages are to come that nobody has touched.
@@ -223,5 +264,45 @@ impl Places {
             let distance = self.stack.touch(page);
             self.directions[direction].take(distance);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_touch_counts_for_the_nearest_distance_that_is_wanted() {
+        let wanted = |from, touches| Wanted { from, to: from + 1, touches };
+        let mut direction = Direction {
+            reuses: vec![wanted(0, 0.0), wanted(99, 1.0), wanted(199, 1.0), wanted(5000, 2.0)],
+            first: 1.0,
+        };
+        let mut left = |distance| {
+            direction.take(distance);
+            let left = direction.reuses.iter().map(|wanted| wanted.touches as u64);
+            (left.collect::<Vec<u64>>(), direction.first as i64)
+        };
+        assert_eq!(left(Some(150)), (vec![0, 1, 0, 2], 1));
+        assert_eq!(left(Some(150)), (vec![0, 0, 0, 2], 1));
+        assert_eq!(left(Some(0)), (vec![0, 0, 0, 1], 1));
+        assert_eq!(left(Some(9000)), (vec![0, 0, 0, 0], 1));
+        assert_eq!(left(Some(9000)), (vec![0, 0, 0, 0], 1));
+        assert_eq!(left(None), (vec![0, 0, 0, 0], 0));
+    }
+
+    #[test]
+    fn each_page_of_a_region_is_given_out_once_and_no_two_neighbours_in_a_row() {
+        let (mut region, mut stack) = (Region::new(7, 1001, 4), Stack::new(2000));
+        let mut before = None;
+        let mut neighbours = 0;
+        for _ in 0..1001 {
+            let page = region.untouched(&stack).unwrap();
+            assert!((7..1008).contains(&page) && !stack.is_touched(page));
+            neighbours += usize::from(before == page.checked_sub(1));
+            stack.touch(page);
+            before = Some(page);
+        }
+        assert_eq!((region.untouched(&stack), neighbours), (None, 0));
     }
 }

@@ -324,6 +324,9 @@ impl<'a> Walk<'a> {
             (None, 0 | PAGE_BYTES..) => 0,
             (None, small) => self.chance.random_range(0..PAGE_BYTES / small) * small,
         };
+        let step = self.bags.sizes[direction].step;
+        let is_aligned = crossed.is_none() && step > PAGE_BYTES && bytes.is_multiple_of(step);
+        let from = if is_aligned { from - from % step } else { from };
         let mut offset = (from + within).min(room.saturating_sub(bytes));
         if direction == READ {
             // What nobody has written yet cannot be read.
