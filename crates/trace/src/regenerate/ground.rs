@@ -192,21 +192,25 @@ impl Ground {
         }
         ground.cool(app.demand.as_ref().and_then(|demand| demand.warm_frac));
         let times = |count: u64| ((count as f64 * scale.users) as u64).min(SPARE_MAX) as u32;
-        let spare = times(NAMES.map(count).iter().sum());
-        ground.spare = (ground.entries.len() as u32 + 1, spare);
-        let directory = ground.directories.last().copied().unwrap_or(0);
-        for _ in 0..spare {
-            ground.add_entry(FileKind::Regular, directory, 0);
-        }
-        ground.spare_directories = (ground.entries.len() as u32 + 1, times(count("RMDIR")));
-        for _ in 0..ground.spare_directories.1 {
-            ground.add_entry(FileKind::Directory, 0, 0);
-        }
+        ground.add_spare(times(NAMES.map(count).iter().sum()), times(count("RMDIR")));
         let streams = (f64::from(app.whole.five.process_num.max(1)) * scale.users).round();
         for id in 1..=streams.clamp(1.0, STREAMS_MAX) as u32 {
             ground.streams.push(StreamEntry { id, process: id, ..StreamEntry::default() });
         }
         ground
+    }
+
+    /// Adds names without data, and directories that are only removed.
+    fn add_spare(&mut self, names: u32, directories: u32) {
+        self.spare = (self.entries.len() as u32 + 1, names);
+        let directory = self.directories.last().copied().unwrap_or(0);
+        for _ in 0..names {
+            self.add_entry(FileKind::Regular, directory, 0);
+        }
+        self.spare_directories = (self.entries.len() as u32 + 1, directories);
+        for _ in 0..directories {
+            self.add_entry(FileKind::Directory, 0, 0);
+        }
     }
 
     pub(super) fn entries(&self) -> &[FileEntry] {
