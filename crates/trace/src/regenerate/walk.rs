@@ -21,7 +21,7 @@ use super::timing::all_transfers;
 use crate::event::{Event, Flags, Op};
 
 /// Files that a stream has open at a time.
-const OPEN_MAX: usize = 64;
+const OPEN_MAX: usize = 512;
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
