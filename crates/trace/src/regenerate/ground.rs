@@ -233,7 +233,7 @@ impl Ground {
             bytes += share.bytes as f64;
             let end = (pages as f64 * bytes / all).round() as usize;
             let end = end.next_multiple_of(block).clamp(start, pages);
-            let files = (share.files as usize).min(end - start);
+            let files = (share.files as usize).min((end - start).div_ceil(block));
             for number in 0..files {
                 let place = |number: usize| {
                     let place = start + (end - start) * number / files;

@@ -44,10 +44,12 @@ impl Direction {
         let is_new = self.reuses.is_empty();
         for at in 0..last {
             let scaled = |pages: u64| (pages as f64 * factors.data).round() as u64;
-            let (from, to) = (caches.curve[at].pages, caches.curve[at + 1].pages);
+            let (from, to) = (scaled(caches.curve[at].pages), scaled(caches.curve[at + 1].pages));
+            // Scaled down, a stretch may have no length left.
+            let to = to.max(from + 1);
             let touches = (misses(at).saturating_sub(misses(at + 1))) as f64 * factors.touches;
             if is_new {
-                self.reuses.push(Wanted { from: scaled(from), to: scaled(to), touches });
+                self.reuses.push(Wanted { from, to, touches });
             } else {
                 self.reuses[at].touches += touches;
             }

@@ -325,7 +325,8 @@ impl<'a> Walk<'a> {
             (None, small) => self.chance.random_range(0..PAGE_BYTES / small) * small,
         };
         let step = self.bags.sizes[direction].step;
-        let is_aligned = crossed.is_none() && step > PAGE_BYTES && bytes.is_multiple_of(step);
+        let is_of_blocks = step > PAGE_BYTES && bytes.is_multiple_of(step);
+        let is_aligned = crossed.is_none() && is_of_blocks && !self.files.is_growing(file);
         let from = if is_aligned { from - from % step } else { from };
         let mut offset = (from + within).min(room.saturating_sub(bytes));
         if direction == READ {
