@@ -69,8 +69,8 @@ impl<T: Copy + PartialEq> Bag<T> {
 #[derive(Clone, Debug)]
 pub(super) struct SizeBag {
     bag: Bag<(u64, u64)>,
-    /// Sizes from a range are multiples of this, where there is one in it; requests of such sizes that do
-    /// not go on where one ended begin at multiples of it.
+    /// Bytes. A size drawn from a range is a multiple of this if the range holds one. A request of such a
+    /// size begins at a multiple of it, unless it goes on where one ended.
     pub(super) step: u64,
 }
 
@@ -90,7 +90,7 @@ fn step(law: &SizeLaw) -> u64 {
     STEPS.into_iter().find(is_step).unwrap_or(1)
 }
 
-/// Pages of the blocks that most requests consist of.
+/// Pages of a block, of which most requests are multiples; 1 where a block is smaller than a page.
 pub(super) fn block_pages(law: &SizeLaw) -> usize {
     (step(law) / PAGE_BYTES).max(1) as usize
 }

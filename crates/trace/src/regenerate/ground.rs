@@ -186,7 +186,8 @@ impl Ground {
             ground.announce(WRITE, of_written.min(written), true);
         } else {
             let runs = runs.next_multiple_of(blocks[WRITE]);
-            ground.regions[WRITE] = Region::new(from, written, runs).empty(grows);
+            ground.regions[WRITE] = Region::new(from, written, runs);
+            ground.regions[WRITE].is_empty = grows;
             let shares = shares(&app.whole.files, |class| class.bytes_written);
             ground.lay(WRITE, (of_written, blocks[WRITE]), &shares);
         }
@@ -222,7 +223,7 @@ impl Ground {
     }
 
     /// Lays the pages of a region out in files, those of a class of one length; in so many `files` of one
-    /// length where no class is known. Each begins at a multiple of `block` pages.
+    /// length where no class is known. Each file begins at a multiple of `block` pages from the region's start.
     fn lay(&mut self, direction: usize, (files, block): (usize, usize), shares: &[Share]) {
         let Region { from, pages, is_empty, .. } = self.regions[direction];
         let even = [Share { files: files as u64, bytes: 1 }];
