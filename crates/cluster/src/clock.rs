@@ -47,41 +47,31 @@ impl Clock for Monotonic {
     }
 }
 
-/// Wakes a thread at once: the finest timers, and ahead of others where that is allowed. Put back when
+/// Gives a thread the finest timers: by default the kernel may add 50 µs to any sleep. Put back when
 /// dropped.
 struct Keen {
     slack_ns: u64,
-    nice: i32,
 }
-
-/// Where whoever begins first would keep the processors from those that are to begin with it.
-const KEEN_NICE: i32 = -15;
 
 impl Keen {
     fn begin() -> Self {
-        // SAFETY: the calls take and give numbers and are about the calling thread alone.
-        let (slack_ns, nice) = unsafe {
-            (libc::prctl(libc::PR_GET_TIMERSLACK), libc::getpriority(libc::PRIO_PROCESS, 0))
-        };
-        // By default the kernel may add 50 µs to any sleep.
-        set(1, KEEN_NICE);
-        Self { slack_ns: u64::from(slack_ns.max(1).cast_unsigned()), nice }
+        // SAFETY: the call gives a number, about the calling thread alone.
+        let slack_ns = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
+        set_slack(1);
+        Self { slack_ns: u64::from(slack_ns.max(1).cast_unsigned()) }
     }
 }
 
 impl Drop for Keen {
     fn drop(&mut self) {
-        set(self.slack_ns, self.nice);
+        set_slack(self.slack_ns);
     }
 }
 
-/// Sets the calling thread's timers and priority; the latter is not allowed to everybody.
-fn set(slack_ns: u64, nice: i32) {
-    // SAFETY: the calls take numbers and change the calling thread alone.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns);
-        libc::setpriority(libc::PRIO_PROCESS, 0, nice);
-    }
+/// Sets how late the calling thread's timers may be.
+fn set_slack(slack_ns: u64) {
+    // SAFETY: the call takes numbers and changes the calling thread alone.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) };
 }
 
 /// Sleeps so long, or until a signal comes.

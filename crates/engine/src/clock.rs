@@ -61,6 +61,12 @@ pub(crate) fn asleep_s() -> f64 {
     awake_s - seconds(ClockId::Monotonic)
 }
 
+/// `CLOCK_MONOTONIC`, nanoseconds: what other processes of this machine can hold against theirs.
+pub(crate) fn monotonic_ns() -> i64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
 /// Lets this thread sleep to the microsecond: by default the kernel may add 50 to any sleep.
 pub(crate) fn fine_timers() {
     // SAFETY: the call takes two numbers and changes the calling thread's timers alone.

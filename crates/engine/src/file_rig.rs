@@ -16,7 +16,7 @@ use crate::failures;
 use crate::files::{BLOCK_BYTES, OpenAccess, TestFiles};
 use crate::harness;
 use crate::memory;
-use crate::placement::Placement;
+use crate::placement::{Ahead, Placement};
 use crate::request::Stream;
 use crate::rig::{ClassCount, Finished, Prepared, Rig, Window};
 use crate::run_id::RunId;
@@ -387,14 +387,14 @@ impl Rig for FileRig {
     }
 
     fn start(&mut self, work: &Workload, seed: u64) -> Result<()> {
-        self.start_when(work, seed, &mut || Ok(()))
+        self.start_when(work, seed, &mut || Ok(Ahead::begin()))
     }
 
     fn start_when(
         &mut self,
         work: &Workload,
         seed: u64,
-        wait: &mut dyn FnMut() -> Result<()>,
+        wait: &mut dyn FnMut() -> Result<Ahead>,
     ) -> Result<()> {
         let work = &self.on_ground(work)?;
         let shared = Shared::new();
@@ -444,13 +444,17 @@ impl Rig for FileRig {
             cold,
         };
         self.allow_writing(&mut running);
-        if let Err(error) = wait() {
-            running.shared.stop();
-            drop(gate); // the workers wait there, and see that they are to stop
-            return Err(error);
-        }
+        let ahead = match wait() {
+            Ok(ahead) => ahead,
+            Err(error) => {
+                running.shared.stop();
+                drop(gate); // the workers wait there, and see that they are to stop
+                return Err(error);
+            }
+        };
         running.shared.begin_schedules(&watch);
         drop(gate);
+        drop(ahead);
         running.before = self.reading(&running.workers);
         self.running = Some(running);
         Ok(())

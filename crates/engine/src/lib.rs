@@ -41,7 +41,7 @@ pub use clock::{Clock, Stopwatch};
 pub use engine::uring::UringOptions;
 pub use error::Error;
 pub use file_rig::{EngineKind, FileRig};
-pub use placement::Placement;
+pub use placement::{Ahead, Placement};
 pub use rig::{Class, ClassCount, Finished, Prepared, Rig, Window};
 pub use run_id::RunId;
 pub use scratch::Scratch;

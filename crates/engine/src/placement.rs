@@ -58,6 +58,57 @@ pub(crate) fn own_descriptors() {
     unsafe { libc::unshare(libc::CLONE_FILES) };
 }
 
+/// Puts the thread that made it ahead of all others where that is allowed, until it drops it: a real-time
+/// thread takes the place of any other at once. Workers that share processors begin together so: else
+/// whoever is first keeps the next from them for one or two ticks of 4 ms, however often it yields (eight
+/// starts of four ranks on two processors: 44 µs to 9.9 ms).
+#[derive(Debug)]
+pub struct Ahead {
+    /// How the kernel scheduled the thread before, where that was changed.
+    before: Option<libc::sched_attr>,
+}
+
+impl Ahead {
+    /// From here on.
+    pub fn begin() -> Self {
+        let empty = libc::sched_attr {
+            size: size_of::<libc::sched_attr>() as u32,
+            sched_policy: 0,
+            sched_flags: 0,
+            sched_nice: 0,
+            sched_priority: 0,
+            sched_runtime: 0,
+            sched_deadline: 0,
+            sched_period: 0,
+        };
+        let mut before = empty;
+        // SAFETY: the kernel writes one structure, whose size it is told, about the calling thread.
+        let is_told = unsafe {
+            libc::syscall(libc::SYS_sched_getattr, 0, &raw mut before, empty.size, 0) == 0
+        };
+        let first = libc::sched_attr {
+            sched_policy: libc::SCHED_FIFO.cast_unsigned(),
+            sched_priority: 1,
+            ..empty
+        };
+        Self { before: (is_told && schedule(&first)).then_some(before) }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            schedule(before);
+        }
+    }
+}
+
+/// Has the kernel schedule the calling thread so. Whether that was allowed.
+fn schedule(how: &libc::sched_attr) -> bool {
+    // SAFETY: the kernel reads one structure, whose size stands in it, and changes the calling thread alone.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *how, 0) == 0 }
+}
+
 fn describe(number: usize) -> Cpu {
     let directory = format!("/sys/devices/system/cpu/cpu{number}");
     let node = fs::read_dir(&directory)

@@ -8,6 +8,7 @@ use ioscape_model::{Failed, Hints, Ranks, Spent, Warning, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::placement::Ahead;
 
 /// The four classes of requests, in the order of every array that is indexed by class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,6 +123,9 @@ pub struct Finished {
     pub failed: Vec<Failed>,
     /// Bytes whose content was checked, where that was asked for.
     pub verified_bytes: Option<u64>,
+    /// When the first and the last of the workers began, by `CLOCK_MONOTONIC`; `None` where time is
+    /// simulated.
+    pub began_ns: Option<(i64, i64)>,
     /// Figures of each rank, where there were several.
     pub ranks: Option<Ranks>,
 }
@@ -161,9 +165,9 @@ pub trait Rig {
         &mut self,
         work: &Workload,
         seed: u64,
-        wait: &mut dyn FnMut() -> Result<()>,
+        wait: &mut dyn FnMut() -> Result<Ahead>,
     ) -> Result<()> {
-        wait()?;
+        drop(wait()?);
         self.start(work, seed)
     }
 

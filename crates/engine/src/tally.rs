@@ -88,6 +88,8 @@ pub(crate) struct Together {
     pub(crate) failures: Failures,
     /// What of them was checked, bytes.
     pub(crate) verified_bytes: u64,
+    /// When the first and the last of them began, by `CLOCK_MONOTONIC`.
+    pub(crate) began_ns: Option<(i64, i64)>,
 }
 
 impl Together {
@@ -98,6 +100,7 @@ impl Together {
             latency: None,
             failures: Failures::default(),
             verified_bytes: 0,
+            began_ns: None,
         }
     }
 
@@ -106,6 +109,8 @@ impl Together {
         let times = &tally.times;
         self.failures.merge(&tally.failures);
         self.verified_bytes += tally.verified_bytes;
+        let (first_ns, last_ns) = self.began_ns.unwrap_or((i64::MAX, i64::MIN));
+        self.began_ns = Some((first_ns.min(tally.began_ns), last_ns.max(tally.began_ns)));
         for (sum, bins) in self.response.iter_mut().zip(&times.response) {
             bins.add_to(sum);
         }
@@ -135,6 +140,8 @@ pub struct Tally {
     pub(crate) failed_ops: u64,
     /// Bytes that were compared with what had been written.
     pub(crate) verified_bytes: u64,
+    /// When the first request began, by `CLOCK_MONOTONIC`.
+    pub(crate) began_ns: i64,
 }
 
 impl Tally {
@@ -147,6 +154,7 @@ impl Tally {
             failures: Failures::default(),
             failed_ops: 0,
             verified_bytes: 0,
+            began_ns: 0,
         }
     }
 

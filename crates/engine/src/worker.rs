@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread::JoinHandle;
 
-use crate::clock::{Stopwatch, fine_timers};
+use crate::clock::{Stopwatch, fine_timers, monotonic_ns};
 use crate::engine::{Engine, InFlight, OneByOne, Wait};
 use crate::error::Result;
-use crate::placement;
+use crate::placement::{self, Ahead};
 use crate::request::{Op, Stream};
 use crate::rig::{Class, ClassCount};
 use crate::schedule::Schedule;
@@ -172,6 +172,7 @@ impl Worker {
             watch,
             tally: Tally::new(schedule.is_some()),
             marks_seen: 0,
+            ahead: None,
         };
         let thread =
             std::thread::Builder::new().name("ioscape-worker".into()).spawn(move || {
@@ -182,7 +183,9 @@ impl Worker {
                 if matches!(engine, Engine::OneByOne(_)) {
                     placement::own_descriptors();
                 }
+                run.ahead = Some(Ahead::begin());
                 drop(run.shared.gate.read());
+                run.tally.began_ns = monotonic_ns();
                 let mut failing = Failing { shared: Arc::clone(&run.shared), armed: true };
                 let outcome = run.work(engine, schedule);
                 failing.armed = outcome.is_err();
@@ -219,6 +222,8 @@ struct Loop {
     watch: Stopwatch,
     tally: Tally,
     marks_seen: u32,
+    /// Until its first request is done.
+    ahead: Option<Ahead>,
 }
 
 impl Loop {
@@ -344,7 +349,8 @@ impl Loop {
         }
     }
 
-    fn publish(&self) {
+    fn publish(&mut self) {
+        drop(self.ahead.take());
         for (class, sum) in self.published.classes.iter().zip(&self.tally.sums) {
             class.ops.store(sum.ops, Ordering::Relaxed);
             class.bytes.store(sum.bytes, Ordering::Relaxed);

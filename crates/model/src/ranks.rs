@@ -60,7 +60,7 @@ pub struct RankFigures {
     pub rank: u32,
     /// Processes of the workload that it ran.
     pub processes: u32,
-    /// When its workers began, from the instant that was agreed on, seconds.
+    /// When the last of its workers began, from the instant that was agreed on, seconds.
     pub start_offset_s: f64,
     /// When it was last looked at, from the instant at which the last window ended, seconds.
     pub finish_offset_s: f64,
@@ -88,7 +88,7 @@ pub struct RankFigures {
 /// the last had begun to when the windows ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ranks {
-    /// From when the first began to when the last did, seconds.
+    /// From when the first worker of any rank began to when the last did, seconds.
     pub start_spread_s: f64,
     /// From the agreed instant to when all were running, seconds.
     pub common_from_s: f64,

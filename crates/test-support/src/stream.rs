@@ -177,6 +177,7 @@ impl Rig for Stream {
             sync_s,
             failed: vec![],
             verified_bytes: None,
+            began_ns: None,
             ranks: None,
         })
     }

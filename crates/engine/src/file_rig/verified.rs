@@ -76,7 +76,7 @@ impl FileRig {
         warnings: Vec<Warning>,
         sync_s: Option<f64>,
     ) -> Finished {
-        let Together { response, latency, failures, verified_bytes } = times;
+        let Together { response, latency, failures, verified_bytes, began_ns } = times;
         Finished {
             response_ns: response,
             latency_ns: latency,
@@ -84,6 +84,7 @@ impl FileRig {
             sync_s,
             failed: failures.into_all(),
             verified_bytes: self.ledgers.is_some().then_some(verified_bytes),
+            began_ns,
             ranks: None,
         }
     }

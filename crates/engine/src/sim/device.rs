@@ -342,6 +342,7 @@ impl Rig for LawRig {
             sync_s,
             failed: self.troubled.take(),
             verified_bytes: None,
+            began_ns: None,
             ranks: None,
         })
     }

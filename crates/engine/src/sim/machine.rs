@@ -194,6 +194,7 @@ impl Rig for MachineRig {
             sync_s,
             failed: vec![],
             verified_bytes: None,
+            began_ns: None,
             ranks: None,
         })
     }

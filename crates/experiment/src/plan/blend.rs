@@ -297,12 +297,19 @@ impl BlendPlan {
         Workload { unique_bytes, read_frac, ..work.clone() }
     }
 
+    /// Numbers of processes on a graph besides the least, those that tell most first: about as many as
+    /// there are processors, for throughput bends there, and the most; then between them, many first.
+    /// With 2 and 4 first, 17 to 31 processes on 16 processors were predicted at half of their throughput
+    /// after four minutes.
     fn process_nums(&self) -> Vec<u32> {
         let range = self.settings.ranges.process_num;
-        let mut nums: Vec<u32> = (0..13).map(|power| 1_u32 << power).collect();
-        nums.retain(|num| u64::from(*num) >= range.min && u64::from(*num) < range.max);
-        nums.push(range.max as u32);
-        nums
+        let powers = (0..13).map(|power| 1_u64 << power);
+        let between: Vec<u64> =
+            powers.filter(|num| (range.min + 1..range.max).contains(num)).collect();
+        let half = between.iter().rfind(|num| **num <= range.max / 2).copied();
+        let rest = between.iter().rev().filter(|num| Some(**num) != half).copied();
+        let most = Some(range.max).filter(|most| *most > range.min);
+        half.into_iter().chain(most).chain(rest).map(|num| num as u32).collect()
     }
 
     /// Half of the ends of all parameters but the data, in which every combination of the ends of

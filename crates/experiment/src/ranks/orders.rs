@@ -78,10 +78,6 @@ pub(super) enum Said {
     Prepared(Prepared),
     /// The workers are made and wait.
     Ready,
-    /// They began then.
-    Started {
-        at_ns: i64,
-    },
     Window {
         window: Box<Window>,
         /// When it ended.
@@ -131,6 +127,8 @@ pub(super) struct Rest {
     pub(super) warnings: Vec<Warning>,
     pub(super) sync_s: Option<f64>,
     pub(super) failed: Vec<Failed>,
+    /// When its first worker began and its last.
+    pub(super) began_ns: Option<(i64, i64)>,
     /// When the workers had stopped.
     pub(super) stopped_ns: i64,
     /// Waits since the windows began to count.
@@ -145,6 +143,7 @@ impl Rest {
             warnings: finished.warnings.clone(),
             sync_s: finished.sync_s,
             failed: finished.failed.clone(),
+            began_ns: finished.began_ns,
             stopped_ns,
             waits,
         }
@@ -188,6 +187,7 @@ mod tests {
             sync_s: None,
             failed: vec![],
             verified_bytes: None,
+            began_ns: None,
             ranks: None,
         }
     }

@@ -7,7 +7,7 @@ use ioscape_cluster::Group;
 use ioscape_engine::error::Result;
 use ioscape_engine::file_rig::Part;
 use ioscape_engine::host::waits;
-use ioscape_engine::{Error, Finished, Prepared, Rig, Window};
+use ioscape_engine::{Ahead, Error, Finished, Prepared, Rig, Window};
 use ioscape_model::{
     Hints, Hosts, Layout, RankFigures, RankPlace, Ranks, Waits, Warning, Workload,
 };
@@ -39,14 +39,22 @@ struct Visit {
     work: Workload,
     /// When the workers were to begin.
     agreed_ns: i64,
-    /// When each rank's did.
-    began_ns: Vec<i64>,
     /// When the latest window was to end, and when each rank's did.
     until_ns: i64,
     ended_ns: Vec<i64>,
     /// Work of each rank since the windows began to count.
     counted: Vec<Counted>,
     /// Waits of rank 0 until then.
+    waits: Waits,
+}
+
+/// How a visit went on a rank. Instants are by rank 0's clock.
+struct Passed {
+    /// When its first worker began and its last.
+    began_ns: Option<(i64, i64)>,
+    /// When all had stopped.
+    stopped_ns: i64,
+    /// Waits since the windows began to count.
     waits: Waits,
 }
 
@@ -109,8 +117,8 @@ impl RanksRig {
     }
 }
 
-/// Has everybody begin at one instant, once all are ready.
-fn agree(crew: &mut Crew) -> Result<i64> {
+/// Has everybody begin at one instant, once all are ready: that instant, and this rank ahead of others.
+fn agree(crew: &mut Crew) -> Result<(i64, Ahead)> {
     let ready = crew.hear_all(Some(SOON_NS)).map(drop);
     if let Err(error) = ready.and_then(|()| crew.compare_clocks()) {
         crew.tell_all(&Order::Stay).ok(); // those that failed have nothing to stay for
@@ -122,8 +130,9 @@ fn agree(crew: &mut Crew) -> Result<i64> {
         let at_ns = other.track.theirs_ns(agreed_ns);
         crew.tell(other.rank, &Order::Go { at_ns })?;
     }
+    let ahead = Ahead::begin();
     crew.group.clock().sleep_until_ns(agreed_ns);
-    Ok(agreed_ns)
+    Ok((agreed_ns, ahead))
 }
 
 impl Rig for RanksRig {
@@ -173,11 +182,14 @@ impl Rig for RanksRig {
         self.crew.tell_all(&Order::Start { work: Box::new(work.clone()), seed })?;
         let Self { crew, rig, .. } = self;
         let mut agreed = None;
-        let started = rig.start_when(work, seed, &mut || {
-            agreed = Some(agree(crew).map(|at_ns| (at_ns, crew.now_ns())));
-            match &agreed {
-                Some(Ok(_)) => Ok(()),
-                _ => Err(Error::Interrupted),
+        let started = rig.start_when(work, seed, &mut || match agree(crew) {
+            Ok((at_ns, ahead)) => {
+                agreed = Some(Ok(at_ns));
+                Ok(ahead)
+            }
+            Err(error) => {
+                agreed = Some(Err(error));
+                Err(Error::Interrupted)
             }
         });
         let Some(agreed) = agreed else {
@@ -186,24 +198,18 @@ impl Rig for RanksRig {
             self.crew.tell_all(&Order::Stay)?;
             return started;
         };
-        let (agreed_ns, began_ns) = agreed?;
+        let agreed_ns = agreed?;
         let now_ns = self.crew.now_ns();
         self.visit = Some(Visit {
             work: work.clone(),
             agreed_ns,
-            began_ns: vec![began_ns],
             until_ns: now_ns,
             ended_ns: Vec::new(),
             counted: vec![Counted::default(); self.is_first.len()],
             waits: Waits::default(),
         });
         let theirs = self.crew.hear_all(Some(SOON_NS));
-        let ((), theirs) = Self::worse(started, theirs).inspect_err(|_| self.stop_others())?;
-        let visit = self.visit.as_mut().expect("it was just made");
-        for (other, said) in self.crew.others.iter().zip(theirs) {
-            let at_ns = if let Said::Started { at_ns } = said { at_ns } else { agreed_ns };
-            visit.began_ns.push(other.track.ours_ns(at_ns));
-        }
+        Self::worse(started, theirs).inspect_err(|_| self.stop_others())?;
         Ok(())
     }
 
@@ -257,26 +263,30 @@ impl Rig for RanksRig {
     fn finish(&mut self, sync: bool) -> Result<Finished> {
         let Some(visit) = self.visit.take() else { return self.rig.finish(sync) };
         self.crew.tell_all(&Order::Finish { sync })?;
-        let mut waited = vec![waits::now().since(&visit.waits)];
+        let waits = waits::now().since(&visit.waits);
         let ours = self.rig.finish(sync);
         let sync_ns = |finished: &Finished| (finished.sync_s.unwrap_or(0.0) * 1e9) as i64;
         let stopped_ns = self.crew.now_ns() - ours.as_ref().map_or(0, sync_ns);
         let (mut all, theirs) = Self::worse(ours, self.crew.hear_all(None))?;
         self.crew.compare_clocks()?;
-        let mut stopped_ns = vec![stopped_ns];
+        let mut passed = vec![Passed { began_ns: all.began_ns.take(), stopped_ns, waits }];
         let mut warnings = vec![std::mem::take(&mut all.warnings)];
         let mut failed = vec![std::mem::take(&mut all.failed)];
         for (other, said) in self.crew.others.iter().zip(theirs) {
             let Said::Finished(rest) = said else { continue };
             rest.add_times_to(&mut all);
-            stopped_ns.push(other.track.ours_ns(rest.stopped_ns));
-            waited.push(rest.waits);
+            let ours_ns = |ns| other.track.ours_ns(ns);
+            passed.push(Passed {
+                began_ns: rest.began_ns.map(|(first, last)| (ours_ns(first), ours_ns(last))),
+                stopped_ns: ours_ns(rest.stopped_ns),
+                waits: rest.waits,
+            });
             warnings.push(rest.warnings);
             failed.push(rest.failed);
             all.sync_s = all.sync_s.into_iter().chain(rest.sync_s).reduce(f64::max);
         }
         (all.warnings, all.failed) = (merged::warnings(warnings), merged::failed(failed));
-        let mut ranks = self.figures(&visit, (&stopped_ns, &waited));
+        let mut ranks = self.figures(&visit, &passed);
         all.warnings.extend(self.name_stragglers(&visit, &mut ranks));
         all.ranks = Some(ranks);
         Ok(all)
@@ -339,7 +349,7 @@ impl RanksRig {
         warnings
     }
 
-    fn figures(&self, visit: &Visit, (stopped_ns, waited): (&[i64], &[Waits])) -> Ranks {
+    fn figures(&self, visit: &Visit, passed: &[Passed]) -> Ranks {
         let since_s = |at_ns: i64| (at_ns - visit.agreed_ns) as f64 * 1e-9;
         let bytes_all: u64 = visit.counted.iter().map(|counted| counted.bytes).sum();
         let ranks = self.is_first.len() as u32;
@@ -350,7 +360,10 @@ impl RanksRig {
             RankFigures {
                 rank: rank as u32,
                 processes: part.workers(&visit.work).count() as u32,
-                start_offset_s: since_s(visit.began_ns[rank]),
+                start_offset_s: passed
+                    .get(rank)
+                    .and_then(|passed| passed.began_ns)
+                    .map_or(0.0, |(_, last_ns)| since_s(last_ns)),
                 finish_offset_s: visit
                     .ended_ns
                     .get(rank)
@@ -365,7 +378,7 @@ impl RanksRig {
                 },
                 clock_bound_s: other.map_or(0.0, |other| other.track.bound_ns() as f64 * 1e-9),
                 clock_drift_ppm: other.and_then(|other| other.track.drift_ppm()),
-                waits: waited.get(rank).copied().unwrap_or_default(),
+                waits: passed.get(rank).map(|passed| passed.waits).unwrap_or_default(),
                 waits_for: None,
             }
         };
@@ -374,12 +387,21 @@ impl RanksRig {
         let per_process =
             |rank: &RankFigures| rank.throughput_bytes_per_s / f64::from(rank.processes);
         let slowest = working.min_by(|one, other| per_process(one).total_cmp(&per_process(other)));
-        let extremes = |instants: &[i64]| {
-            let instants = || instants.iter().copied();
-            (since_s(instants().min().unwrap_or(0)), since_s(instants().max().unwrap_or(0)))
+        let extremes = |instants: &mut dyn Iterator<Item = i64>| {
+            let both = |ns| (ns, ns);
+            let wider =
+                |one: (i64, i64), other: (i64, i64)| (one.0.min(other.0), one.1.max(other.1));
+            let (first, last) = instants.map(both).reduce(wider).unwrap_or(both(visit.agreed_ns));
+            (since_s(first), since_s(last))
         };
-        let (first_began_s, last_began_s) = extremes(&visit.began_ns);
-        let (first_done_s, last_done_s) = extremes(stopped_ns);
+        let (first_began_s, last_began_s) = extremes(
+            &mut passed
+                .iter()
+                .filter_map(|passed| passed.began_ns)
+                .flat_map(|(first, last)| [first, last]),
+        );
+        let (first_done_s, last_done_s) =
+            extremes(&mut passed.iter().map(|passed| passed.stopped_ns));
         Ranks {
             start_spread_s: last_began_s - first_began_s,
             common_from_s: last_began_s.max(0.0),

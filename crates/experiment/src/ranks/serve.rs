@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ioscape_cluster::{Group, Wait, answer_pings};
 use ioscape_engine::error::Result;
 use ioscape_engine::host::waits;
-use ioscape_engine::{Error, Finished, Prepared, Rig, Window};
+use ioscape_engine::{Ahead, Error, Finished, Prepared, Rig, Window};
 use ioscape_model::{Hints, Waits, Workload};
 
 use super::orders::{Answer, Order, Rest, Said, Sums, Trouble};
@@ -78,8 +78,7 @@ fn next_order(group: &dyn Group, interrupt: &AtomicBool) -> Heard<Order> {
 enum Waited {
     /// It never came to that.
     Not,
-    /// Begun then.
-    Begun(i64),
+    Begun,
     /// Told to stay.
     Stayed,
     /// Rank 0 is gone.
@@ -119,15 +118,15 @@ impl Member<'_> {
     fn start(&mut self, work: &Workload, seed: u64) -> Heard<()> {
         let (group, interrupt) = (self.group, self.interrupt);
         let mut waited = Waited::Not;
-        let mut wait = || {
-            waited = wait_to_begin(group, interrupt);
-            if matches!(waited, Waited::Begun(_)) { Ok(()) } else { Err(Error::Interrupted) }
+        let mut wait = || -> Result<Ahead> {
+            let (outcome, ahead) = wait_to_begin(group, interrupt);
+            waited = outcome;
+            ahead.ok_or(Error::Interrupted)
         };
         let started = self.rig.start_when(work, seed, &mut wait);
         self.last_ns = group.clock().now_ns();
         match waited {
-            Waited::Not => self.answer(started.map(|()| Said::Done)),
-            Waited::Begun(at_ns) => self.answer(started.map(|()| Said::Started { at_ns })),
+            Waited::Not | Waited::Begun => self.answer(started.map(|()| Said::Done)),
             Waited::Stayed => Ok(()),
             Waited::Alone(error) => Err(error),
         }
@@ -189,8 +188,9 @@ impl Rig for Nothing {
     }
 }
 
-/// Says that all is ready, has the clock compared, and waits for the instant that is agreed on.
-fn wait_to_begin(group: &dyn Group, interrupt: &AtomicBool) -> Waited {
+/// Says that all is ready, has the clock compared, and waits for the instant that is agreed on. Where it
+/// has come, this thread is ahead of others.
+fn wait_to_begin(group: &dyn Group, interrupt: &AtomicBool) -> (Waited, Option<Ahead>) {
     let told = || -> Heard<Option<i64>> {
         let ready = Answer { said: Ok(Said::Ready), sums: Sums::default() };
         group.send(0, &serde_json::to_vec(&ready).expect("an answer is plain data"))?;
@@ -204,10 +204,11 @@ fn wait_to_begin(group: &dyn Group, interrupt: &AtomicBool) -> Waited {
     };
     match told() {
         Ok(Some(at_ns)) => {
+            let ahead = Ahead::begin();
             group.clock().sleep_until_ns(at_ns);
-            Waited::Begun(group.clock().now_ns())
+            (Waited::Begun, Some(ahead))
         }
-        Ok(None) => Waited::Stayed,
-        Err(error) => Waited::Alone(error),
+        Ok(None) => (Waited::Stayed, None),
+        Err(error) => (Waited::Alone(error), None),
     }
 }

@@ -86,6 +86,7 @@ impl Rig for Steady {
             sync_s: None,
             failed: vec![],
             verified_bytes: None,
+            began_ns: Some((self.began_ns, self.began_ns)),
             ranks: None,
         })
     }

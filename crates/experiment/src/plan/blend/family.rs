@@ -67,7 +67,7 @@ impl BlendPlan {
             axis.push(Workload { read_frac: value, ..focal.clone() });
             axis.push(Workload { seq_frac: value, ..focal.clone() });
         }
-        for (index, process_num) in self.process_nums().into_iter().skip(1).enumerate() {
+        for (index, process_num) in self.process_nums().into_iter().enumerate() {
             let axis = if index < 2 { &mut first } else { &mut rest };
             axis.push(Workload { process_num, ..focal.clone() });
         }

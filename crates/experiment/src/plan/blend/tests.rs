@@ -45,6 +45,19 @@ fn a_map_visits_what_it_was_asked_for_early_and_again_later() {
     assert_eq!((1..=3).flat_map(places).count(), 1);
 }
 
+#[test]
+fn processes_are_as_many_as_processors_and_twice_as_many_before_numbers_between() {
+    let nums = |cpus: u32| plan(cpus, 64 * GIB, None).process_nums();
+    assert_eq!(nums(1), [2, 4]);
+    assert_eq!(nums(2), [2, 4]);
+    assert_eq!(nums(4), [4, 8, 2]);
+    assert_eq!(nums(16), [16, 32, 8, 4, 2]);
+    assert_eq!(nums(24), [16, 48, 32, 8, 4, 2]);
+    let mut one = plan(2, 64 * GIB, None);
+    one.settings.ranges.process_num = ioscape_model::Range { min: 1, max: 1 };
+    assert!(one.process_nums().is_empty());
+}
+
 /// Which ends of reads, sequence, size and processes.
 fn ends(work: &Workload) -> [bool; 4] {
     [work.read_frac > 0.5, work.seq_frac > 0.5, work.size_mean > MIB / 8, work.process_num > 1]
