@@ -58,10 +58,10 @@ pub(crate) fn own_descriptors() {
     unsafe { libc::unshare(libc::CLONE_FILES) };
 }
 
-/// Puts the thread that made it ahead of all others where that is allowed, until it drops it: a real-time
-/// thread takes the place of any other at once. Workers that share processors begin together so: else
-/// whoever is first keeps the next from them for one or two ticks of 4 ms, however often it yields (eight
-/// starts of four ranks on two processors: 44 µs to 9.9 ms).
+/// Runs the calling thread as a real-time thread where that is allowed, until dropped by the same thread.
+/// Workers that share processors begin together so: else whoever is first keeps the next from its
+/// processor for one or two ticks of 4 ms, however often it yields (eight starts of four ranks on two
+/// processors: 44 µs to 9.9 ms). Threads made meanwhile are ordinary ones.
 #[derive(Debug)]
 pub struct Ahead {
     /// How the kernel scheduled the thread before, where that was changed.
@@ -69,38 +69,53 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// From here on.
+    /// Makes the calling thread a real-time one. One that is already stays as it is.
     pub fn begin() -> Self {
-        let empty = libc::sched_attr {
-            size: size_of::<libc::sched_attr>() as u32,
-            sched_policy: 0,
-            sched_flags: 0,
-            sched_nice: 0,
-            sched_priority: 0,
-            sched_runtime: 0,
-            sched_deadline: 0,
-            sched_period: 0,
-        };
-        let mut before = empty;
-        // SAFETY: the kernel writes one structure, whose size it is told, about the calling thread.
-        let is_told = unsafe {
-            libc::syscall(libc::SYS_sched_getattr, 0, &raw mut before, empty.size, 0) == 0
-        };
+        const ORDINARY: [i32; 3] = [libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE];
+        let before = scheduled()
+            .filter(|before| ORDINARY.map(i32::cast_unsigned).contains(&before.sched_policy));
         let first = libc::sched_attr {
             sched_policy: libc::SCHED_FIFO.cast_unsigned(),
+            sched_flags: RESET_ON_FORK,
             sched_priority: 1,
-            ..empty
+            ..UNSCHEDULED
         };
-        Self { before: (is_told && schedule(&first)).then_some(before) }
+        Self { before: before.filter(|_| schedule(&first)) }
     }
 }
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        if let Some(before) = &self.before {
-            schedule(before);
+        let Some(before) = self.before else { return };
+        if !schedule(&before) {
+            // To take the flag away needs a privilege that real time itself may not (`RLIMIT_RTPRIO`).
+            let sched_flags = before.sched_flags | RESET_ON_FORK;
+            let is_back = schedule(&libc::sched_attr { sched_flags, ..before });
+            debug_assert!(is_back, "a thread may always become an ordinary one");
         }
     }
+}
+
+/// Threads that a real-time thread makes are ordinary ones, the kernel's own for io_uring too.
+const RESET_ON_FORK: u64 = libc::SCHED_FLAG_RESET_ON_FORK as u64;
+
+const UNSCHEDULED: libc::sched_attr = libc::sched_attr {
+    size: size_of::<libc::sched_attr>() as u32,
+    sched_policy: 0,
+    sched_flags: 0,
+    sched_nice: 0,
+    sched_priority: 0,
+    sched_runtime: 0,
+    sched_deadline: 0,
+    sched_period: 0,
+};
+
+/// How the kernel schedules the calling thread, where it says so.
+fn scheduled() -> Option<libc::sched_attr> {
+    let mut found = UNSCHEDULED;
+    // SAFETY: the kernel writes one structure, whose size it is told, about the calling thread.
+    let code = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut found, found.size, 0) };
+    (code == 0).then_some(found)
 }
 
 /// Has the kernel schedule the calling thread so. Whether that was allowed.
@@ -153,6 +168,23 @@ mod tests {
         let cpu = |number: usize| Cpu { number, node: number / 2 % 2, thread: number / 4 };
         assert_eq!(spread((0..8).map(cpu).collect()), [0, 2, 1, 3, 4, 6, 5, 7]);
         assert_eq!(spread(vec![cpu(5)]), [5]);
+    }
+
+    #[test]
+    fn a_thread_that_was_ahead_is_scheduled_as_before_and_what_it_makes_is_ordinary() {
+        let policy = || scheduled().unwrap().sched_policy;
+        let ordinary = policy();
+        let ahead = Ahead::begin();
+        if ahead.before.is_none() {
+            return ioscape_test_support::skipped("real-time threads may not be made here");
+        }
+        assert_eq!(policy(), libc::SCHED_FIFO.cast_unsigned());
+        assert_eq!(std::thread::spawn(policy).join().unwrap(), ordinary);
+        let within = Ahead::begin();
+        drop(within);
+        assert_eq!(policy(), libc::SCHED_FIFO.cast_unsigned(), "it was ahead before");
+        drop(ahead);
+        assert_eq!(policy(), ordinary);
     }
 
     #[test]

@@ -123,8 +123,8 @@ pub struct Finished {
     pub failed: Vec<Failed>,
     /// Bytes whose content was checked, where that was asked for.
     pub verified_bytes: Option<u64>,
-    /// When the first and the last of the workers began, by `CLOCK_MONOTONIC`; `None` where time is
-    /// simulated.
+    /// When the first and the last of the workers ran after they were let go, by `CLOCK_MONOTONIC`;
+    /// `None` where time is simulated.
     pub began_ns: Option<(i64, i64)>,
     /// Figures of each rank, where there were several.
     pub ranks: Option<Ranks>,
@@ -157,7 +157,8 @@ pub trait Rig {
     /// When the workers cannot be made.
     fn start(&mut self, work: &Workload, seed: u64) -> Result<()>;
 
-    /// Makes the workers, and sets them going when `wait` returns.
+    /// Makes the workers, and sets them going when `wait` returns. What it returns is dropped as soon as
+    /// they were let go: this thread is not ahead of theirs for longer.
     ///
     /// # Errors
     /// When the workers cannot be made, or what `wait` says; nothing runs then.

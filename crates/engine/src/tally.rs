@@ -140,7 +140,7 @@ pub struct Tally {
     pub(crate) failed_ops: u64,
     /// Bytes that were compared with what had been written.
     pub(crate) verified_bytes: u64,
-    /// When the first request began, by `CLOCK_MONOTONIC`.
+    /// When its worker was let go and ran, by `CLOCK_MONOTONIC`.
     pub(crate) began_ns: i64,
 }
 

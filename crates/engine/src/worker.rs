@@ -183,7 +183,7 @@ impl Worker {
                 if matches!(engine, Engine::OneByOne(_)) {
                     placement::own_descriptors();
                 }
-                run.ahead = Some(Ahead::begin());
+                run.ahead = schedule.is_none().then(Ahead::begin);
                 drop(run.shared.gate.read());
                 run.tally.began_ns = monotonic_ns();
                 let mut failing = Failing { shared: Arc::clone(&run.shared), armed: true };
@@ -222,7 +222,7 @@ struct Loop {
     watch: Stopwatch,
     tally: Tally,
     marks_seen: u32,
-    /// Until its first request is done.
+    /// Keeps it a real-time thread until its first request is done, so that all begin together.
     ahead: Option<Ahead>,
 }
 
@@ -243,9 +243,10 @@ impl Loop {
     }
 
     /// Looked at before every batch. Waits where no more may be written.
-    fn is_on(&self) -> bool {
+    fn is_on(&mut self) -> bool {
         let is_stopped = || self.shared.stop.load(Ordering::Relaxed);
         while self.tally.written_bytes() >= self.published.write_max_bytes() && !is_stopped() {
+            self.ahead = None; // whoever may let it write needs a processor
             self.watch.wait_until(self.watch.now_ns() + ALLOWED_AGAIN_NS, WAIT_MAX_NS);
         }
         !is_stopped()
@@ -350,7 +351,9 @@ impl Loop {
     }
 
     fn publish(&mut self) {
-        drop(self.ahead.take());
+        if self.ahead.is_some() {
+            self.ahead = None;
+        }
         for (class, sum) in self.published.classes.iter().zip(&self.tally.sums) {
             class.ops.store(sum.ops, Ordering::Relaxed);
             class.bytes.store(sum.bytes, Ordering::Relaxed);

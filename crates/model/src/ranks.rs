@@ -60,7 +60,7 @@ pub struct RankFigures {
     pub rank: u32,
     /// Processes of the workload that it ran.
     pub processes: u32,
-    /// When the last of its workers began, from the instant that was agreed on, seconds.
+    /// When the last of its workers ran, from the instant that was agreed on, seconds; 0 without workers.
     pub start_offset_s: f64,
     /// When it was last looked at, from the instant at which the last window ended, seconds.
     pub finish_offset_s: f64,

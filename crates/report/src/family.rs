@@ -133,9 +133,13 @@ impl<'a> Family<'a> {
                 chart
             })
             .collect();
-        let top = top(&charts);
-        for chart in &mut charts {
-            chart.y.reach = top;
+        let tops: Vec<f64> = charts.iter().map(top).collect();
+        let common = common_top(&tops);
+        for (chart, top) in charts.iter_mut().zip(tops) {
+            chart.y.reach = (common > 0.0).then_some(common);
+            if top > common {
+                chart.caption.push_str(" This graph has a vertical axis of its own.");
+            }
         }
         charts
     }
@@ -162,10 +166,24 @@ impl<'a> Family<'a> {
     }
 }
 
-/// The highest end of an interval: all graphs of a family have the same vertical axis.
-fn top(charts: &[Chart]) -> Option<f64> {
-    let marks = charts.iter().flat_map(|chart| &chart.series).flat_map(|series| &series.marks);
-    marks.map(|mark| mark.y.mean.max(mark.y.high)).filter(|top| top.is_finite()).reduce(f64::max)
+/// The highest end of an interval.
+fn top(chart: &Chart) -> f64 {
+    let marks = chart.series.iter().flat_map(|series| &series.marks);
+    marks.map(|mark| mark.y.mean.max(mark.y.high)).filter(|top| top.is_finite()).fold(0.0, f64::max)
+}
+
+/// Where the vertical axis of all graphs of a family ends: at their highest, or at the second where one
+/// (at most) towers above the others, which would lie flat on the ground (32 processes on 16 processors:
+/// × 30).
+fn common_top(tops: &[f64]) -> f64 {
+    const TOWERING: f64 = 4.0;
+    let mut tops = tops.to_vec();
+    tops.sort_by(|one, other| other.total_cmp(one));
+    match tops[..] {
+        [first, second, ..] if second > 0.0 && first > TOWERING * second => second,
+        [first, ..] => first,
+        [] => 0.0,
+    }
 }
 
 fn words(parameter: Parameter, value: f64, end: &str) -> String {
@@ -403,6 +421,16 @@ pub(crate) mod tests {
             warnings: vec![],
             revision: 0,
         }
+    }
+
+    #[test]
+    fn a_graph_that_towers_above_the_others_does_not_flatten_them() {
+        let close = |one: f64, other: f64| assert!((one - other).abs() < 1e-9, "{one} {other}");
+        close(common_top(&[5.0, 147.0, 6.0, 4.0]), 6.0);
+        close(common_top(&[5.0, 20.0, 6.0, 4.0]), 20.0);
+        close(common_top(&[7.0]), 7.0);
+        close(common_top(&[7.0, 0.0]), 7.0);
+        close(common_top(&[]), 0.0);
     }
 
     fn check_good(rates: &[f64], words: &str, stretches: &[(f64, f64)]) {

@@ -33,12 +33,16 @@ fn run_until(
     let gate = shared.hold();
     let mut worker = Worker::spawn(Arc::clone(&shared), task).unwrap();
     shared.begin_schedules(&watch);
+    let let_go_ns = monotonic_ns();
     drop(gate);
     is_enough(&watch, &worker.published);
     shared.stop();
     let published = Arc::clone(&worker.published);
     let mut times = Together::new();
     times.add(&worker.join().unwrap());
+    let (first_ns, last_ns) = times.began_ns.expect("a worker ran");
+    assert_eq!(first_ns, last_ns, "one worker");
+    assert!((let_go_ns..=monotonic_ns()).contains(&first_ns));
     (published.counts(), times)
 }
 

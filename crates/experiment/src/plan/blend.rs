@@ -297,8 +297,8 @@ impl BlendPlan {
         Workload { unique_bytes, read_frac, ..work.clone() }
     }
 
-    /// Numbers of processes on a graph besides the least, those that tell most first: about as many as
-    /// there are processors, for throughput bends there, and the most; then between them, many first.
+    /// Numbers of processes on a graph besides the least, in the order they are measured: about as many as
+    /// there are processors, for throughput bends there, and the most; then the others, largest first.
     /// With 2 and 4 first, 17 to 31 processes on 16 processors were predicted at half of their throughput
     /// after four minutes.
     fn process_nums(&self) -> Vec<u32> {

@@ -65,10 +65,10 @@ const RESOURCES: f64 = 8.0;
 /// and 19 % (below, for it is the smaller) between the writes of an fdatasync and what storage takes.
 const FLUSHING: f64 = 4.0;
 
-/// A processor's own cache over what the caches hold for one processor alone. Of 90 MiB one process of 16
+/// A processor's own cache over what the caches hold for one processor alone. Of 90 MiB one process on 16
 /// processors read 6.8 GB/s, 16 read 189: more than 16 times as much, for each had 6 MiB to itself. Without
-/// it two maps of such a machine were off by 17 and 64 % (median), with 0.1 to 0.3 by 10 to 16 %; on two
-/// processors nothing changed.
+/// it maps of two such machines were off by 32 and 59 % (median), with it by 16 and 10 %; on two
+/// processors by 19.0 and 18.3 %, no more than chance (`docs/experiments.md`).
 const OWN_CACHE: f64 = 0.3;
 
 /// The parameters as numbers with a unit.
