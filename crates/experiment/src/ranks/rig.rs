@@ -387,21 +387,12 @@ impl RanksRig {
         let per_process =
             |rank: &RankFigures| rank.throughput_bytes_per_s / f64::from(rank.processes);
         let slowest = working.min_by(|one, other| per_process(one).total_cmp(&per_process(other)));
-        let extremes = |instants: &mut dyn Iterator<Item = i64>| {
-            let both = |ns| (ns, ns);
-            let wider =
-                |one: (i64, i64), other: (i64, i64)| (one.0.min(other.0), one.1.max(other.1));
-            let (first, last) = instants.map(both).reduce(wider).unwrap_or(both(visit.agreed_ns));
-            (since_s(first), since_s(last))
-        };
-        let (first_began_s, last_began_s) = extremes(
-            &mut passed
-                .iter()
-                .filter_map(|passed| passed.began_ns)
-                .flat_map(|(first, last)| [first, last]),
-        );
-        let (first_done_s, last_done_s) =
-            extremes(&mut passed.iter().map(|passed| passed.stopped_ns));
+        let began = || passed.iter().filter_map(|passed| passed.began_ns);
+        let first_began_s = began().map(|(first_ns, _)| first_ns).min().map_or(0.0, since_s);
+        let last_began_s = began().map(|(_, last_ns)| last_ns).max().map_or(0.0, since_s);
+        let stopped = || passed.iter().map(|passed| passed.stopped_ns);
+        let first_done_s = stopped().min().map_or(0.0, since_s);
+        let last_done_s = stopped().max().map_or(0.0, since_s);
         Ranks {
             start_spread_s: last_began_s - first_began_s,
             common_from_s: last_began_s.max(0.0),

@@ -74,13 +74,10 @@ fn next_order(group: &dyn Group, interrupt: &AtomicBool) -> Heard<Order> {
     }
 }
 
-/// The outcome of waiting to begin.
-enum Waited {
-    /// It never came to that.
-    Not,
-    Begun,
-    /// Told to stay.
-    Stayed,
+/// Why a rank that waited to begin does not.
+enum Stayed {
+    /// Rank 0 told it to stay.
+    Told,
     /// Rank 0 is gone.
     Alone(ioscape_cluster::Error),
 }
@@ -117,18 +114,19 @@ impl Member<'_> {
     /// Makes the workers, says so and lets them begin when told.
     fn start(&mut self, work: &Workload, seed: u64) -> Heard<()> {
         let (group, interrupt) = (self.group, self.interrupt);
-        let mut waited = Waited::Not;
-        let mut wait = || -> Result<Ahead> {
-            let (outcome, ahead) = wait_to_begin(group, interrupt);
-            waited = outcome;
-            ahead.ok_or(Error::Interrupted)
+        let mut stayed = None;
+        let mut wait = || {
+            wait_to_begin(group, interrupt).map_err(|why| {
+                stayed = Some(why);
+                Error::Interrupted
+            })
         };
         let started = self.rig.start_when(work, seed, &mut wait);
         self.last_ns = group.clock().now_ns();
-        match waited {
-            Waited::Not | Waited::Begun => self.answer(started.map(|()| Said::Done)),
-            Waited::Stayed => Ok(()),
-            Waited::Alone(error) => Err(error),
+        match stayed {
+            None => self.answer(started.map(|()| Said::Done)),
+            Some(Stayed::Told) => Ok(()),
+            Some(Stayed::Alone(error)) => Err(error),
         }
     }
 
@@ -188,9 +186,9 @@ impl Rig for Nothing {
     }
 }
 
-/// Says that all is ready, has the clock compared, and waits for the instant that is agreed on. Where it
-/// has come, this thread is ahead of others.
-fn wait_to_begin(group: &dyn Group, interrupt: &AtomicBool) -> (Waited, Option<Ahead>) {
+/// Says that all is ready, has the clock compared, and waits for the instant that is agreed on. Puts this
+/// thread ahead of others for it.
+fn wait_to_begin(group: &dyn Group, interrupt: &AtomicBool) -> std::result::Result<Ahead, Stayed> {
     let told = || -> Heard<Option<i64>> {
         let ready = Answer { said: Ok(Said::Ready), sums: Sums::default() };
         group.send(0, &serde_json::to_vec(&ready).expect("an answer is plain data"))?;
@@ -202,13 +200,8 @@ fn wait_to_begin(group: &dyn Group, interrupt: &AtomicBool) -> (Waited, Option<A
             }
         }
     };
-    match told() {
-        Ok(Some(at_ns)) => {
-            let ahead = Ahead::begin();
-            group.clock().sleep_until_ns(at_ns);
-            (Waited::Begun, Some(ahead))
-        }
-        Ok(None) => (Waited::Stayed, None),
-        Err(error) => (Waited::Alone(error), None),
-    }
+    let at_ns = told().map_err(Stayed::Alone)?.ok_or(Stayed::Told)?;
+    let ahead = Ahead::begin();
+    group.clock().sleep_until_ns(at_ns);
+    Ok(ahead)
 }

@@ -165,9 +165,9 @@ impl Region {
         Self { grows: true, ..Self::new(from, room, 1) }
     }
 
-    /// Gives out a page that nobody has touched. The first round through the cells gives out their first
-    /// pages, and each of `ROUNDS` further rounds the first untouched page of each cell; pages that are left
-    /// come in order. A round visits no two neighbouring cells in a row.
+    /// Number of a page that no request has touched, `None` if all were. Successive calls return the first
+    /// page of every cell, then, `ROUNDS` times, the first untouched page of every cell, then the remaining
+    /// pages in order. Two neighbouring cells do not follow each other.
     fn untouched(&mut self, stack: &Stack) -> Option<usize> {
         let cells = self.pages.div_ceil(self.cell);
         while self.cells_begun < cells * (1 + ROUNDS) {
