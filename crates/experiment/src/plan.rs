@@ -2,7 +2,7 @@
 //! so that exploring is tested with a formula in place of a disk, and so that a run that was
 //! killed goes on by showing its points to a fresh plan.
 
-use ioscape_analysis::model::{Samples, Training, drift_sd, spread_out};
+use ioscape_analysis::model::{READ_AHEAD_BYTES, Samples, Training, drift_sd, spread_out};
 use ioscape_model::{
     Access, Border, Header, Hints, Host, Method, Point, Ranges, Region, Role, Workload, open_loops,
 };
@@ -134,6 +134,7 @@ pub(crate) fn training(
         host: host.clone(),
         hints: hints.clone(),
         ranges,
+        read_ahead_bytes: READ_AHEAD_BYTES,
         drift_sd: drift_sd(points),
         spread_out: spread_out(points),
         fixed: Vec::new(),

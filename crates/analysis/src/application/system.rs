@@ -1,5 +1,6 @@
 //! A system that applications are asked of, from its record.
 
+use crate::model::READ_AHEAD_BYTES;
 use std::collections::BTreeMap;
 
 use ioscape_model::{Element, ElementName, Record};
@@ -79,9 +80,6 @@ impl MostRead {
     }
 }
 
-/// The kernel's default read-ahead window, bytes (`VM_READAHEAD_PAGES`, mm.h).
-const READ_AHEAD_BYTES: f64 = 131_072.0;
-
 /// The kernel limits dirty data to this share of the memory that a group may have, and begins to write
 /// back at half of that (mm/page-writeback.c, `vm_dirty_ratio` and `dirty_background_ratio`).
 const DIRTY_SHARE: f64 = 0.2;
@@ -97,7 +95,7 @@ impl System {
             cpus: 1.0,
             cpu_model: String::new(),
             device_factor: 1.0,
-            read_ahead_bytes: READ_AHEAD_BYTES,
+            read_ahead_bytes: READ_AHEAD_BYTES as f64,
             most_read: None,
             is_in_memory: false,
         }
@@ -130,7 +128,7 @@ impl System {
                 .header
                 .target
                 .read_ahead_bytes
-                .map_or(READ_AHEAD_BYTES, |bytes| bytes as f64),
+                .map_or(READ_AHEAD_BYTES as f64, |bytes| bytes as f64),
             most_read: MostRead::from_record(record),
             is_in_memory: record.header.target.is_in_memory(),
             ..Self::new(record.elements.clone(), memory_bytes)

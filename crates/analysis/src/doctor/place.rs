@@ -1,5 +1,6 @@
 //! The filesystem: room, mount options, and what the test file said.
 
+use crate::model::READ_AHEAD_BYTES;
 use ioscape_model::checkup::{Facts, Probe};
 use ioscape_model::units::{MIB, show_bytes, show_percent, show_seconds};
 use ioscape_model::{Code, Severity, TargetKind, Warning};
@@ -12,8 +13,6 @@ const FULL: f64 = 0.9;
 const FLUSH_MIN_S: f64 = 50e-6;
 /// Pieces per MiB of the test file from which on it counts as scattered.
 const EXTENTS_PER_MIB: u64 = 1;
-/// One page read brings in more than this.
-const READ_AHEAD_BYTES: u64 = 128 << 10;
 
 pub(super) fn doubts(facts: &Facts) -> Vec<Warning> {
     let mut all: Vec<Warning> = mount_options(facts);

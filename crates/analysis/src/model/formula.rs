@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Sample, Training};
+use super::{READ_AHEAD_BYTES, Sample, Training};
 
 /// Workloads with what a law says of them, and noise of this standard deviation on top.
 pub(super) fn training(
@@ -39,6 +39,7 @@ pub(super) fn training(
         host: Host::default(),
         hints: Hints::default(),
         ranges: Ranges::usual(2),
+        read_ahead_bytes: READ_AHEAD_BYTES,
         drift_sd: 0.0,
         spread_out: 100,
         fixed: Vec::new(),

@@ -42,6 +42,9 @@ pub struct Sample {
     pub hit_fraction: Option<f64>,
 }
 
+/// Linux reads ahead so much of a stream, unless told otherwise (`read_ahead_kb`).
+pub const READ_AHEAD_BYTES: u64 = 128 << 10;
+
 /// What a record says about workloads, and what is known about the machine.
 #[derive(Clone, Debug)]
 pub struct Training {
@@ -69,6 +72,8 @@ pub struct Training {
     pub hints: Hints,
     /// The box that was to be explored.
     pub ranges: Ranges,
+    /// How much the kernel reads ahead of a stream at most, bytes.
+    pub read_ahead_bytes: u64,
     /// How the machine's speed varied during the run, as the standard deviation of a logarithm.
     pub drift_sd: f64,
     /// How many workloads were chosen without regard to a graph: spread evenly over the box, at its
@@ -102,6 +107,7 @@ impl Training {
             host: header.host.clone(),
             hints: header.hints.clone(),
             ranges: header.ranges,
+            read_ahead_bytes: record.header.target.read_ahead_bytes.unwrap_or(READ_AHEAD_BYTES),
             drift_sd: drift_sd(&record.points),
             spread_out: spread_out(&record.points),
             fixed: Vec::new(),
@@ -138,6 +144,7 @@ impl Training {
             host: record.header.host.clone(),
             hints,
             ranges,
+            read_ahead_bytes: record.header.target.read_ahead_bytes.unwrap_or(READ_AHEAD_BYTES),
             drift_sd: drift_sd(&record.points),
             spread_out: spread_out(&part.points),
             fixed: Vec::new(),

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Sample, Training};
 
+pub(super) const PAGE_BYTES: f64 = 4096.0;
 /// Direct requests have no cache. The law needs a level whose misses they pay for: a cache of a page.
-const PSEUDO_CACHE_BYTES: f64 = 4096.0;
+const PSEUDO_CACHE_BYTES: f64 = PAGE_BYTES;
 /// Two sizes closer than this factor are one cache. A choice: borders are found to 10 %, limits known.
 const SAME_CACHE: f64 = 1.4;
 /// Data must exceed a cache by this factor for samples to say something about what is beyond: a quarter
@@ -16,7 +17,13 @@ const SAME_CACHE: f64 = 1.4;
 pub(super) const CLEAR: f64 = 1.3;
 
 /// A direct workload with no larger a share of reads says what writes cost.
-pub(super) const WRITES_MAX_READ_FRAC: f64 = 0.1;
+const WRITES_MAX_READ_FRAC: f64 = 0.1;
+
+/// Whether a direct visit says what write-back costs.
+pub(super) fn tells_of_writes(direct: &Sample) -> bool {
+    let work = &direct.workload;
+    work.read_frac <= WRITES_MAX_READ_FRAC && work.fsync_every == 0
+}
 
 /// How many levels a law has, and where storage begins.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,9 +41,11 @@ pub(super) struct Shape {
 /// Misses of a page cache that no visit passed: cold reads say what they cost while nothing is cached.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Unpassed {
-    /// Bytes per second that larger requests add in a stream, over those that they add at random: the
-    /// next window is fetched while one is copied.
+    /// How many times as fast as random reads larger requests of a stream move their bytes: the next window
+    /// is fetched while one is copied.
     pub(super) stream_rate: f64,
+    /// Pages that the kernel reads ahead at most.
+    pub(super) window_pages: f64,
 }
 
 /// Sizes of the caches that the samples can tell something about, bytes, smallest first.
@@ -105,9 +114,11 @@ impl Caches {
         if let Some(bytes) = unpassed_bytes(training).filter(|_| read.is_empty()) {
             read.push(bytes);
             is_unpassed[0] = true;
-            unpassed = Some(Unpassed { stream_rate: stream_rate(&training.cold) });
-            let writes_device = |s: &Sample| s.workload.read_frac <= WRITES_MAX_READ_FRAC;
-            has_device_writes = training.device.iter().any(writes_device);
+            unpassed = Some(Unpassed {
+                stream_rate: stream_rate(&training.cold),
+                window_pages: training.read_ahead_bytes as f64 / PAGE_BYTES,
+            });
+            has_device_writes = training.device.iter().any(tells_of_writes);
             if write.is_empty() && has_device_writes {
                 let dirty = training.host.dirty_limit_bytes as f64;
                 write.push((if dirty > 0.0 { dirty.min(bytes) } else { bytes }, false));
@@ -170,10 +181,10 @@ fn unpassed_bytes(training: &Training) -> Option<f64> {
     (is_known && touched < bytes).then(|| bytes.min(SHARE_OF_LIMIT * limit).max(touched))
 }
 
-/// Bytes per second that larger requests add in a stream, over those that they add at random: of cold
-/// reads by one process, one at a time.
+/// How many times as fast as random reads larger requests of a stream move their bytes: by cold reads of one
+/// process, one at a time.
 fn stream_rate(cold: &[Sample]) -> f64 {
-    /// A stream is no slower, and no more is known than this. Choices.
+    /// A stream is no slower; beyond 8 the difference of two times is mostly noise. Choices.
     const POSSIBLE: std::ops::RangeInclusive<f64> = 1.0..=8.0;
     let rate = |is_streamed: bool| {
         let alone = cold.iter().map(|sample| (&sample.workload, sample)).filter(|(work, _)| {

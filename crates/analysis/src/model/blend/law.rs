@@ -32,15 +32,17 @@
 //!
 //! With `Q` requests in flight per process, `N Q` of them queue for storage, which then serves
 //! `μ^(1 − 1/Q)` times as many at a time; each process still copies its own one after the other, at
-//! `ξ^(1 − 1/Q)` times the cost. Where no visit passed the page cache, reads are cold reads and what
-//! pushing out others' pages adds (`replacing_s`, `looping` and `overlapped`; `docs/method.md`, beyond the
-//! memory there is). With an fdatasync after every `F` writes no write is absorbed: storage
+//! `ξ^(1 − 1/Q)` times the cost. With an fdatasync after every `F` writes no write is absorbed: storage
 //! spends `A + s/B + Y/F` on it, and the writer waits for `(A + s/B)/softmin(F, m_f) + Y/F` of that.
+//!
+//! Where no visit passed the page cache, reads are cold reads and what a cache that holds a part of the data
+//! adds (`vain_bytes`, `looping`, pieces; `docs/method.md`, beyond the memory there is). There
+//! `streamed_reads` takes the place of `q⁷`, and what comes in while a stream is copied is not waited for.
 
 use ioscape_model::{SeqScope, State, Workload};
 use serde::{Deserialize, Serialize};
 
-use super::caches::Shape;
+use super::caches::{PAGE_BYTES, Shape, Unpassed};
 use super::parameters::{Common, OfCache, cache_at, scales};
 
 #[cfg(test)]
@@ -49,10 +51,16 @@ mod tests;
 /// Directions, as places in pairs.
 const READ: usize = 0;
 const WRITE: usize = 1;
-/// A sequential read is read ahead where the six before it were sequential, too: with 9 in 10
-/// sequential, half of them are. Six is a choice; an exponent that was fitted moved the mean error by
+/// A sequential read (`q`) is read ahead where the six before it were sequential, too (`q⁶`): with 9 in 10
+/// sequential, half of all are. Six is a choice; an exponent that was fitted moved the mean error by
 /// 0.0002 (`docs/experiments.md`).
-const RUN_EXPONENT: i32 = 6;
+const STREAMED_EXPONENT: i32 = 1 + 6;
+/// From this many pages per request on, a stream is broken by every write; with fewer it counts as in
+/// sequence with the share of reads to the power of √(pages/100): `ci/read-ahead` finds powers of 0.17,
+/// 0.3, 0.45 and 1 for 2, 8, 19 and 100 pages.
+const BROKEN_PAGES: f64 = 100.0;
+/// What a request to storage may have at most: 1280 KiB (`max_sectors_kb` as usual).
+const PIECE_PAGES: f64 = 320.0;
 /// Corners between two bounds are rounded, as measured curves are; how much is a choice. Where both are
 /// equal the result is so much above them: 7 % from waiting for oneself to waiting for a busy storage,
 const SOFTNESS: f64 = 0.1;
@@ -62,7 +70,7 @@ const QUEUEING: f64 = 2.0;
 const SHARING: f64 = 6.0;
 /// 9 % where several resources are needed,
 const RESOURCES: f64 = 8.0;
-/// and 19 % (below, for it is the smaller) between the writes of an fdatasync and what storage takes.
+/// and 16 % (below, for it is the smaller) between the writes of an fdatasync and what storage takes.
 const FLUSHING: f64 = 4.0;
 
 /// A processor's own cache over what the caches hold for one processor alone. Of 90 MiB one process on 16
@@ -88,8 +96,9 @@ pub(super) struct Times {
     storage: [f64; 2],
     /// Share of the storage time of writes that the writer waits for.
     waited: f64,
-    /// Storage time of reads while a process copies what came before, which it does not wait for.
-    overlapped: f64,
+    /// How much of a stream's saving reads have, and the share of them that miss: while a stream is copied,
+    /// the next window comes in (where no visit passed the cache; 0 elsewhere).
+    overlap: [f64; 2],
     /// Requests and bytes that get to storage, per request of the workload.
     requests: [f64; 2],
     bytes: [f64; 2],
@@ -143,11 +152,13 @@ impl Law {
             + size / rate * (1.0 - streamed * (1.0 - 1.0 / faster))
     }
 
-    /// Share of reads that the kernel sees in sequence: where no visit passed the cache, that of reads
-    /// which follow a read; a write between two moves on past what the next would continue.
-    fn reads_in_sequence(&self, work: &Workload) -> f64 {
-        let is_broken = self.shape.unpassed.is_some() && work.seq_scope == SeqScope::Any;
-        work.seq_frac * if is_broken { work.read_frac } else { 1.0 }
+    /// How much of a stream's saving the mean read has, 0 to 1.
+    fn streamed_reads(&self, work: &Workload) -> f64 {
+        if self.shape.unpassed.is_none() {
+            return work.seq_frac.powi(STREAMED_EXPONENT);
+        }
+        // The first request of a run is waited for, and so is the second, which begins the first window.
+        reads_in_sequence(work).powi(2)
     }
 
     /// By how much less of the data than fits is found where all of it is read in turn: what comes next
@@ -161,28 +172,21 @@ impl Law {
         if is_unpassed { LOST * work.seq_frac.powi(RUN_POWER) } else { 0.0 }
     }
 
-    /// Seconds that a read from a full cache takes longer than a cold read, which finds an empty one: the
-    /// kernel must evict pages first. It also reads ahead in vain where neighbouring pages are cached
-    /// and where a run of requests ends (`try_context_readahead` and `get_init_ra_size` in
-    /// mm/readahead.c, with a window of 128 KiB at most).
-    fn replacing_s(&self, work: &Workload, streamed: f64) -> f64 {
-        /// Random misses took 1.2 to 1.35 times as long as cold ones on ext4 in a memory group of 512
-        /// MiB, streams as long.
-        const REPLACING: f64 = 0.25;
-        const WINDOW_PAGES: f64 = 32.0;
-        const PAGE_BYTES: f64 = 4096.0;
-        let Some(index) = self.shape.caches[READ].checked_sub(1) else { return 0.0 };
-        let (size, in_sequence) = (work.size_mean as f64, self.reads_in_sequence(work));
-        let pages = size / PAGE_BYTES;
-        let held = (self.cache(READ, index, OfCache::Bytes) / work.unique_bytes as f64).min(1.0);
-        let missed = 1.0 - held;
-        // Pages before a request are cached for longer than it is, and how far that goes.
-        let behind = (pages / missed.max(0.01)).min((WINDOW_PAGES - pages).max(0.0));
+    /// Bytes that the kernel reads in vain for each read that misses a full cache: where neighbouring pages
+    /// are cached, and where a run of requests ends. The numbers are fitted to `ci/read-ahead`, the rules of
+    /// mm/readahead.c page by page (`docs/experiments.md`).
+    fn vain_bytes(work: &Workload, held: f64, unpassed: Unpassed) -> f64 {
+        let (pages, in_sequence) = (pages(work), reads_in_sequence(work));
+        let window = unpassed.window_pages.max(pages.min(PIECE_PAGES));
+        // At random: what lies before has been cached for longer than the request, and is read on from.
+        let behind = (pages / (1.0 - held).max(0.01)).min((window - pages).max(0.0));
         let beside = (1.0 - in_sequence) * held * held * behind;
-        let after_runs = in_sequence * (1.0 - in_sequence) * (8.0 * pages).min(WINDOW_PAGES);
-        let vain_s = (beside + after_runs) * PAGE_BYTES / self.cache(READ, index, OfCache::Rate);
-        let random_s = self.beyond_s(READ, index, size, 0.0);
-        missed * (vain_s + REPLACING * (1.0 - streamed) * random_s)
+        // A short run has begun a window of so many pages for each of its requests; a long one ends once in
+        // 1/(1 − in_sequence) requests, with the largest window and half of another begun.
+        let begun = (8.0 * pages).min(2.0 * pages + 28.0);
+        let largest = 1.5 * window * (1.0 - in_sequence);
+        let after_runs = in_sequence * begun * largest / (begun + largest);
+        (beside + after_runs) * PAGE_BYTES
     }
 
     /// Share of requests that miss each cache and find their data in the next, or in storage after the
@@ -216,8 +220,7 @@ impl Law {
         let size = work.size_mean as f64;
         let share = [work.read_frac, 1.0 - work.read_frac];
         // Reads are read ahead in long runs; writes are merged in any.
-        let in_sequence = self.reads_in_sequence(work);
-        let streamed = [in_sequence * in_sequence.powi(RUN_EXPONENT), work.seq_frac];
+        let streamed = [self.streamed_reads(work), work.seq_frac];
         // Each further processor brings a cache of its own besides the one that all share.
         let further = f64::from(work.process_num).min(self.get(Processors)).max(1.0) - 1.0;
         let cached = self.get(ProcessorCache) * (1.0 + OWN_CACHE * further);
@@ -235,13 +238,20 @@ impl Law {
                 asked[direction] += if is_asked { here } else { 0.0 };
             }
         }
-        let mut overlapped = 0.0;
-        if self.shape.unpassed.is_some() {
+        let mut overlap = [0.0; 2];
+        let mut vain_bytes = 0.0;
+        if let Some(unpassed) = self.shape.unpassed {
+            let last = self.shape.caches[READ] - 1;
             if work.state != State::Cold {
-                storage[READ] += self.replacing_s(work, streamed[READ]);
+                let held = 1.0 - missed[READ];
+                vain_bytes = missed[READ] * Self::vain_bytes(work, held, unpassed);
+                storage[READ] += vain_bytes / self.cache(READ, last, OfCache::Rate);
+                // A random read of several pages finds some of them and waits for the rest in pieces.
+                let several = 1.0 - 1.0 / pages(work);
+                let random_s = self.beyond_s(READ, last, size, 0.0);
+                storage[READ] += missed[READ] * held * several * (1.0 - streamed[READ]) * random_s;
             }
-            // The next window comes in while this one is copied.
-            overlapped = streamed[READ] * storage[READ].min(missed[READ] * copy[READ]);
+            overlap = [streamed[READ], missed[READ]];
         }
         let mut waited = self.get(Common::Waited);
         if work.fsync_every > 0 {
@@ -254,9 +264,9 @@ impl Law {
             copy: weighed(copy),
             storage: weighed(storage),
             waited,
-            overlapped: share[READ] * overlapped,
+            overlap,
             requests: weighed(asked),
-            bytes: weighed(asked).map(|share| share * size),
+            bytes: weighed([asked[READ] * size + vain_bytes, asked[WRITE] * size]),
         }
     }
 
@@ -307,7 +317,9 @@ impl Law {
     /// Seconds from one completion to the next of each of `process_num × depth` requests, as if each
     /// were of a process of its own.
     fn period_s(&self, times: &Times, process_num: f64, depth: f64) -> f64 {
-        let wait = times.copy[READ] + times.copy[WRITE] + times.storage[READ] - times.overlapped
+        let [streamed, missed] = times.overlap;
+        let overlapped = streamed * times.storage[READ].min(missed * times.copy[READ]);
+        let wait = times.copy[READ] + times.copy[WRITE] + times.storage[READ] - overlapped
             + times.waited * times.storage[WRITE];
         let busy = self.busy_s(times, depth);
         let alone = soft_max(wait, busy);
@@ -374,6 +386,19 @@ fn norm(exponent: f64, one: f64, other: f64) -> f64 {
         return 0.0;
     }
     larger * (1.0 + (smaller / larger).powf(exponent)).powf(1.0 / exponent)
+}
+
+/// Pages of a request.
+fn pages(work: &Workload) -> f64 {
+    (work.size_mean as f64 / PAGE_BYTES).max(1.0)
+}
+
+/// Share of reads that the kernel takes for parts of a stream: a write between two reads of one moves on past
+/// what the second would continue, but the pages it leaves count as the stream's.
+fn reads_in_sequence(work: &Workload) -> f64 {
+    let is_broken = work.seq_scope == SeqScope::Any;
+    let lost = if is_broken { (pages(work) / BROKEN_PAGES).sqrt().min(1.0) } else { 0.0 };
+    work.seq_frac * work.read_frac.powf(lost)
 }
 
 /// Memory that copying goes over again and again, bytes: the data touched, and the buffers of requests

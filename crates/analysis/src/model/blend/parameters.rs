@@ -9,7 +9,7 @@ use ioscape_model::{Access, State, Workload};
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::median;
 
-use super::caches::{CLEAR, Caches, Shape, WRITES_MAX_READ_FRAC, request_s};
+use super::caches::{CLEAR, Caches, Shape, request_s, tells_of_writes};
 use crate::model::training::FIXED_SD;
 use crate::model::{Sample, Training};
 
@@ -157,11 +157,11 @@ pub(super) const TABLE: [Parameter; 17] = [
         why: "volumes are sold with it, and no request's time shows it before it is reached" },
     Parameter { name: "storage_read_bytes_per_s", symbol: "B_r", unit: "B/s", scale: Scale::Ln, sd: 1.0,
         about: "bytes per second that storage reads at most",
-        expected: "likewise",
+        expected: "likewise, and at least 1.2 times the most that direct requests moved, 8 or more in flight",
         why: "the bandwidth of a device or volume" },
     Parameter { name: "storage_write_bytes_per_s", symbol: "B_w", unit: "B/s", scale: Scale::Ln, sd: 1.0,
         about: "bytes per second that storage writes at most",
-        expected: "likewise",
+        expected: "likewise, and at least 1.2 times the most that direct requests moved, 8 or more in flight",
         why: "the bandwidth of a device or volume" },
     Parameter { name: "depth_copy_cost", symbol: "ξ", unit: "1", scale: Scale::Ln, sd: 0.7,
         about: "processor time of a request among many in flight, over one alone",
@@ -194,7 +194,7 @@ pub(super) const PER_CACHE: [Parameter; 4] = [
         why: "a seek, or the latency of the next level" },
     Parameter { name: "beyond_sequential_over_random", symbol: "ρ", unit: "1", scale: Scale::Ln, sd: 1.0,
         about: "fixed time of a sequential one, over that of a random one",
-        expected: "0.2 for buffered reads, which are read ahead; else 1",
+        expected: "0.2 for buffered reads, which are read ahead (0.02 where no visit passed the cache), and for writes told by the device layer; else 1",
         why: "read-ahead and merging save the fixed part" },
     Parameter { name: "beyond_bytes_per_s", symbol: "B", unit: "B/s", scale: Scale::Ln, sd: 2.0,
         about: "rate at which the next level serves it",
@@ -262,11 +262,13 @@ impl Scale {
     }
 }
 
-/// A limit that was not reached is expected at so many times the most that was seen ...
+/// A limit that was not reached is expected at so many times the most that was seen.
 pub(super) const BEYOND_SEEN: f64 = 3.0;
-/// ... at so many times where cold streams of several processes are among it ...
-const BEYOND_COLD: f64 = 1.2;
-/// ... and one that nothing came near so far above everything that it changes nothing.
+/// The like where what was seen is close to the limit: cold streams of several processes, and direct
+/// requests of which so many or more are in flight. A choice.
+const BEYOND_CLOSE: f64 = 1.2;
+const MANY_IN_FLIGHT: u32 = 8;
+/// A limit that nothing came near is so far above everything that it changes nothing.
 const OUT_OF_REACH: f64 = 1e3;
 /// The last-level cache's bytes per byte that one program has of it, when others share it. A choice.
 const SHARED_BY: f64 = std::f64::consts::E;
@@ -376,17 +378,27 @@ impl Seen<'_> {
     }
 
     /// A limit of storage beyond the most that surely got there: requests, bytes read and bytes
-    /// written per second.
+    /// written per second. Direct requests of the other layer bear witness to bytes (a limit is no lower),
+    /// not to requests: the page cache merges writes.
     fn limit(&self, which: usize) -> f64 {
-        let got_there = |sample: &Sample| {
+        let got_there = |sample: &Sample, [read, written]: [f64; 2]| {
             let bytes_per_s = sample.ln_throughput.exp();
-            let [read, written] = self.beyond(&sample.workload);
             let requests = (read + written) * bytes_per_s / sample.workload.size_mean as f64;
             [requests, read * bytes_per_s, written * bytes_per_s][which]
         };
-        let most = self.samples().map(got_there).fold(0.0, f64::max);
-        let beyond = if which == 1 && self.has_cold_streams() { BEYOND_COLD } else { BEYOND_SEEN };
-        if most > 0.0 { beyond * most } else { OUT_OF_REACH * self.highest() }
+        let here = self.samples().map(|sample| got_there(sample, self.beyond(&sample.workload)));
+        let most = here.fold(0.0, f64::max);
+        let is_deep =
+            |work: &Workload| which > 0 && work.depth * work.process_num >= MANY_IN_FLIGHT;
+        let direct = self.training.device.iter().filter(|sample| is_deep(&sample.workload));
+        let moved = direct.map(|sample| {
+            let read = sample.workload.read_frac;
+            got_there(sample, [read, 1.0 - read])
+        });
+        let most_direct = moved.fold(0.0, f64::max);
+        let beyond = if which == 1 && self.has_cold_streams() { BEYOND_CLOSE } else { BEYOND_SEEN };
+        let limit = (beyond * most).max(BEYOND_CLOSE * most_direct);
+        if limit > 0.0 { limit } else { OUT_OF_REACH * self.highest() }
     }
 
     /// Whether several processes read cold streams: their throughput is close to the storage's limit.
@@ -440,7 +452,7 @@ impl Seen<'_> {
         let there: Vec<&Sample> = warm.chain(cold).collect();
         let there = || there.iter().copied();
         if direction == WRITE && is_last && self.caches.has_device_writes {
-            let [fixed_s, rate] = self.past_the_cache(WRITES_MAX_READ_FRAC);
+            let [fixed_s, rate] = self.past_the_cache();
             return [size.ln(), fixed_s.ln(), 0.2_f64.ln(), rate.ln()];
         }
         let fixed_s = median(there().map(request_s)).unwrap_or(20.0 * self.least_s(direction));
@@ -455,16 +467,11 @@ impl Seen<'_> {
         };
         [size.ln(), (fixed_s / 2.0).ln(), sequential, (2.0 * rate).ln()]
     }
-}
 
-impl Seen<'_> {
     /// What a write costs storage by the direct writes of the other layer, many of them in flight: fixed
     /// seconds, and bytes per second.
-    fn past_the_cache(&self, read_frac_max: f64) -> [f64; 2] {
-        let writes = self.training.device.iter().filter(|sample| {
-            let Workload { read_frac, fsync_every, .. } = sample.workload;
-            read_frac <= read_frac_max && fsync_every == 0
-        });
+    fn past_the_cache(&self) -> [f64; 2] {
+        let writes = self.training.device.iter().filter(|sample| tells_of_writes(sample));
         let seen: Vec<(f64, f64)> = writes
             .map(|sample| (sample.workload.size_mean as f64, sample.ln_throughput.exp()))
             .collect();

@@ -4,11 +4,13 @@ use ioscape_model::Workload;
 use ioscape_model::units::{KIB, MIB};
 use proptest::prelude::*;
 
-use super::super::caches::Shape;
+use super::super::caches::{PAGE_BYTES, Shape, Unpassed};
 use super::super::parameters::{Common, OfCache, PER_CACHE, TABLE, cache_at};
 use super::{Law, PARTS};
 
 const SHAPE: Shape = Shape { caches: [2, 1], last_before_storage: [1, 0], unpassed: None };
+
+const UNPASSED: Unpassed = Unpassed { stream_rate: 2.0, window_pages: 32.0 };
 
 /// Parameters that a machine might have, as they are fitted.
 fn usual() -> Vec<f64> {
@@ -103,6 +105,34 @@ fn buffers_of_requests_in_flight_push_data_out_of_the_processors_cache() {
     assert!((law.copy_time_s(&short(16)) / law.copy_time_s(&short(1)) - 1.0).abs() < 1e-12);
 }
 
+#[test]
+fn what_is_read_in_vain_is_what_the_kernels_rules_say() {
+    // By ci/read-ahead, where 28 % of the data are cached: window, pages, share in sequence, pages in vain
+    // for each read that misses.
+    let counted = [
+        (640.0, 4, 0.6, 19.3),
+        (640.0, 4, 0.9, 17.5),
+        (640.0, 8, 0.39, 20.1),
+        (640.0, 35, 0.39, 47.0),
+        (640.0, 35, 0.9, 54.2),
+        (640.0, 117, 0.39, 122.7),
+        (640.0, 117, 0.9, 79.3),
+    ];
+    for (window_pages, pages, seq_frac, in_vain) in counted {
+        let size_mean = pages * PAGE_BYTES as u64;
+        let work = Workload { size_mean, seq_frac, read_frac: 1.0, ..Workload::default() };
+        let unpassed = Unpassed { window_pages, ..UNPASSED };
+        let said = Law::vain_bytes(&work, 0.28, unpassed) / PAGE_BYTES;
+        assert!((in_vain / 1.7..in_vain * 1.3).contains(&said), "{pages} {seq_frac}: {said}");
+    }
+    let at = |seq_frac: f64, read_frac: f64| {
+        let work = Workload { size_mean: 16 * KIB, seq_frac, read_frac, ..Workload::default() };
+        Law::vain_bytes(&work, 0.0, UNPASSED)
+    };
+    assert!(at(0.0, 1.0) + at(1.0, 1.0) < 1e-9, "no run ends");
+    assert!(at(0.5, 0.25) < at(0.5, 1.0), "writes break runs off before a window is begun");
+}
+
 proptest! {
     #[test]
     fn beyond_caches_in_any_order_is_what_the_largest_does_not_hold(
@@ -119,7 +149,11 @@ proptest! {
     }
 
     #[test]
-    fn the_parts_of_a_requests_time_explain_all_of_it(law in law(), work in work()) {
+    fn the_parts_of_a_requests_time_explain_all_of_it(
+        law in law(), work in work(), is_unpassed: bool,
+    ) {
+        let mut law = law;
+        law.shape.unpassed = is_unpassed.then_some(UNPASSED);
         // Time twice as long in every part is twice the time: Euler's theorem.
         let elasticities: [f64; PARTS] = law.elasticities(&work);
         let sum: f64 = elasticities.iter().sum();
