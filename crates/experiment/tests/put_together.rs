@@ -89,9 +89,8 @@ fn what_the_map_may_not_fill_is_put_together() {
         held += usize::from((figure.low..figure.high).contains(&found));
     }
     let typical = median(errors.iter().copied()).unwrap();
-    // This machine gives up pages for nothing and reads none ahead in vain. Predictions count both, as
-    // measured on Linux (`docs/method.md`), and are a third too low here.
-    assert!(typical < 0.4, "median error {typical:.2}: {errors:.2?}");
+    // 0.19 with this seed: the machine reads ahead, in vain as well, by rules of its own.
+    assert!(typical < 0.3, "median error {typical:.2}: {errors:.2?}");
     assert!(held >= WORKLOADS * 8 / 10, "{held} of {WORKLOADS} intervals hold");
     // Within what was visited nothing is put together, and further out than four caches nothing is said.
     let at = |unique_bytes| Workload { unique_bytes, read_frac: 1.0, ..Workload::default() };

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Sample, Training};
 
+/// The kernel caches and reads ahead in pages of this size.
 pub(super) const PAGE_BYTES: f64 = 4096.0;
 /// Direct requests have no cache. The law needs a level whose misses they pay for: a cache of a page.
 const PSEUDO_CACHE_BYTES: f64 = PAGE_BYTES;

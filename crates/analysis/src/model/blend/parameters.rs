@@ -265,8 +265,9 @@ impl Scale {
 /// A limit that was not reached is expected at so many times the most that was seen.
 pub(super) const BEYOND_SEEN: f64 = 3.0;
 /// The like where what was seen is close to the limit: cold streams of several processes, and direct
-/// requests of which so many or more are in flight. A choice.
+/// requests with many in flight. A choice.
 const BEYOND_CLOSE: f64 = 1.2;
+/// From so many direct requests in flight on. A choice.
 const MANY_IN_FLIGHT: u32 = 8;
 /// A limit that nothing came near is so far above everything that it changes nothing.
 const OUT_OF_REACH: f64 = 1e3;
@@ -388,8 +389,8 @@ impl Seen<'_> {
         };
         let here = self.samples().map(|sample| got_there(sample, self.beyond(&sample.workload)));
         let most = here.fold(0.0, f64::max);
-        let is_deep =
-            |work: &Workload| which > 0 && work.depth * work.process_num >= MANY_IN_FLIGHT;
+        let in_flight = |work: &Workload| work.depth.saturating_mul(work.process_num);
+        let is_deep = |work: &Workload| which > 0 && in_flight(work) >= MANY_IN_FLIGHT;
         let direct = self.training.device.iter().filter(|sample| is_deep(&sample.workload));
         let moved = direct.map(|sample| {
             let read = sample.workload.read_frac;
