@@ -2,9 +2,10 @@
 //! so that exploring is tested with a formula in place of a disk, and so that a run that was
 //! killed goes on by showing its points to a fresh plan.
 
-use ioscape_analysis::model::{READ_AHEAD_BYTES, Samples, Training, drift_sd, spread_out};
+use ioscape_analysis::model::{Samples, Training, drift_sd, spread_out};
 use ioscape_model::{
-    Access, Border, Header, Hints, Host, Method, Point, Ranges, Region, Role, Workload, open_loops,
+    Access, Border, Header, Hints, Host, Method, Point, READ_AHEAD_BYTES, Ranges, Region, Role,
+    Workload, open_loops,
 };
 
 mod blend;

@@ -182,7 +182,15 @@ pub fn is_network(filesystem: &str) -> bool {
     NETWORK.contains(&filesystem) || filesystem.starts_with("fuse.")
 }
 
+/// Linux reads ahead so much of a stream, bytes, unless told otherwise (`VM_READAHEAD_PAGES` in mm.h).
+pub const READ_AHEAD_BYTES: u64 = 128 << 10;
+
 impl Target {
+    /// How much the kernel reads ahead of a stream at most, bytes: what the device says, or else what is usual.
+    pub fn reads_ahead_bytes(&self) -> u64 {
+        self.read_ahead_bytes.unwrap_or(READ_AHEAD_BYTES)
+    }
+
     /// Whether it is a simulated device, which has nothing to do with the memory, the kernel and the
     /// storage of the machine.
     pub fn is_simulated(&self) -> bool {

@@ -74,7 +74,7 @@ pub use history::{
     BlockContrast, Change, CheckedLine, History, HistoryCheck, HistoryLine, KeptRun, Reading,
     Standing, Turn,
 };
-pub use host::{Host, Target, TargetKind};
+pub use host::{Host, READ_AHEAD_BYTES, Target, TargetKind};
 pub use layer::{DeviceLayer, Layer};
 pub use line::{
     Border, BorderUniqueBytes, Curve, Estimate, Finding, FindingCode, FoundBy, Header, Line, Map,

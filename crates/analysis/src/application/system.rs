@@ -1,9 +1,8 @@
 //! A system that applications are asked of, from its record.
 
-use crate::model::READ_AHEAD_BYTES;
 use std::collections::BTreeMap;
 
-use ioscape_model::{Element, ElementName, Record};
+use ioscape_model::{Element, ElementName, READ_AHEAD_BYTES, Record};
 
 use crate::model::Training;
 
@@ -124,11 +123,7 @@ impl System {
             dirty_bytes: (background_bytes, limit_bytes),
             cpus: f64::from(host.cpus.max(1)).min(host.cpu_limit.unwrap_or(f64::INFINITY)),
             cpu_model: host.cpu_model.clone(),
-            read_ahead_bytes: record
-                .header
-                .target
-                .read_ahead_bytes
-                .map_or(READ_AHEAD_BYTES as f64, |bytes| bytes as f64),
+            read_ahead_bytes: record.header.target.reads_ahead_bytes() as f64,
             most_read: MostRead::from_record(record),
             is_in_memory: record.header.target.is_in_memory(),
             ..Self::new(record.elements.clone(), memory_bytes)

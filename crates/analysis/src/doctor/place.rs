@@ -1,9 +1,8 @@
 //! The filesystem: room, mount options, and what the test file said.
 
-use crate::model::READ_AHEAD_BYTES;
 use ioscape_model::checkup::{Facts, Probe};
 use ioscape_model::units::{MIB, show_bytes, show_percent, show_seconds};
-use ioscape_model::{Code, Severity, TargetKind, Warning};
+use ioscape_model::{Code, READ_AHEAD_BYTES, Severity, TargetKind, Warning};
 
 /// Less room for test files holds no workload worth the name.
 const ROOM_MIN_BYTES: u64 = 64 * MIB;

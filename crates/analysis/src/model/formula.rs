@@ -1,12 +1,14 @@
 //! A formula in place of a record, for tests.
 
 use ioscape_model::units::{GIB, KIB, MIB};
-use ioscape_model::{Classes, Hints, Host, Layer, Ranges, Region, RegionUniqueBytes, Workload};
+use ioscape_model::{
+    Classes, Hints, Host, Layer, READ_AHEAD_BYTES, Ranges, Region, RegionUniqueBytes, Workload,
+};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{READ_AHEAD_BYTES, Sample, Training};
+use super::{Sample, Training};
 
 /// Workloads with what a law says of them, and noise of this standard deviation on top.
 pub(super) fn training(

@@ -42,9 +42,6 @@ pub struct Sample {
     pub hit_fraction: Option<f64>,
 }
 
-/// Linux reads ahead so much of a stream, unless told otherwise (`read_ahead_kb`).
-pub const READ_AHEAD_BYTES: u64 = 128 << 10;
-
 /// What a record says about workloads, and what is known about the machine.
 #[derive(Clone, Debug)]
 pub struct Training {
@@ -107,7 +104,7 @@ impl Training {
             host: header.host.clone(),
             hints: header.hints.clone(),
             ranges: header.ranges,
-            read_ahead_bytes: record.header.target.read_ahead_bytes.unwrap_or(READ_AHEAD_BYTES),
+            read_ahead_bytes: record.header.target.reads_ahead_bytes(),
             drift_sd: drift_sd(&record.points),
             spread_out: spread_out(&record.points),
             fixed: Vec::new(),
@@ -144,7 +141,7 @@ impl Training {
             host: record.header.host.clone(),
             hints,
             ranges,
-            read_ahead_bytes: record.header.target.read_ahead_bytes.unwrap_or(READ_AHEAD_BYTES),
+            read_ahead_bytes: record.header.target.reads_ahead_bytes(),
             drift_sd: drift_sd(&record.points),
             spread_out: spread_out(&part.points),
             fixed: Vec::new(),

@@ -20,7 +20,8 @@ pub(super) const CLEAR: f64 = 1.3;
 /// A direct workload with no larger a share of reads says what writes cost.
 const WRITES_MAX_READ_FRAC: f64 = 0.1;
 
-/// Whether a direct visit says what write-back costs.
+/// True of a direct visit that tells how fast storage takes what the kernel writes back: nine in ten requests write,
+/// and none is synced.
 pub(super) fn tells_of_writes(direct: &Sample) -> bool {
     let work = &direct.workload;
     work.read_frac <= WRITES_MAX_READ_FRAC && work.fsync_every == 0

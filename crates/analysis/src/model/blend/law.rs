@@ -56,10 +56,11 @@ const WRITE: usize = 1;
 /// 0.0002 (`docs/experiments.md`).
 const STREAMED_EXPONENT: i32 = 1 + 6;
 /// From this many pages per request on, a stream is broken by every write; with fewer it counts as in
-/// sequence with the share of reads to the power of √(pages/100): `ci/read-ahead` finds powers of 0.17,
-/// 0.3, 0.45 and 1 for 2, 8, 19 and 100 pages.
+/// sequence with the share of reads to the power of √(pages/100). The example `read_ahead` of
+/// `ioscape-trace` finds powers of 0.1 to 0.3, 0.2 to 0.3, 0.4 to 0.6 and 0.75 for 2, 8, 19 and 100 pages with
+/// windows of 32 pages, and 0.1 to 0.3 for all of them with windows of 640, which is not in the law yet.
 const BROKEN_PAGES: f64 = 100.0;
-/// What a request to storage may have at most: 1280 KiB (`max_sectors_kb` as usual).
+/// The kernel asks storage for at most so many pages at once: 1280 KiB, the usual `max_sectors_kb`.
 const PIECE_PAGES: f64 = 320.0;
 /// Corners between two bounds are rounded, as measured curves are; how much is a choice. Where both are
 /// equal the result is so much above them: 7 % from waiting for oneself to waiting for a busy storage,
@@ -173,8 +174,8 @@ impl Law {
     }
 
     /// Bytes that the kernel reads in vain for each read that misses a full cache: where neighbouring pages
-    /// are cached, and where a run of requests ends. The numbers are fitted to `ci/read-ahead`, the rules of
-    /// mm/readahead.c page by page (`docs/experiments.md`).
+    /// are cached, and where a run of requests ends. The numbers are fitted to a simulation of the kernel's
+    /// rules page by page (example `read_ahead` of `ioscape-trace`; `docs/experiments.md`).
     fn vain_bytes(work: &Workload, held: f64, unpassed: Unpassed) -> f64 {
         let (pages, in_sequence) = (pages(work), reads_in_sequence(work));
         let window = unpassed.window_pages.max(pages.min(PIECE_PAGES));
@@ -245,11 +246,10 @@ impl Law {
             if work.state != State::Cold {
                 let held = 1.0 - missed[READ];
                 vain_bytes = missed[READ] * Self::vain_bytes(work, held, unpassed);
-                storage[READ] += vain_bytes / self.cache(READ, last, OfCache::Rate);
                 // A random read of several pages finds some of them and waits for the rest in pieces.
-                let several = 1.0 - 1.0 / pages(work);
-                let random_s = self.beyond_s(READ, last, size, 0.0);
-                storage[READ] += missed[READ] * held * several * (1.0 - streamed[READ]) * random_s;
+                let pieces = held * (1.0 - 1.0 / pages(work)) * (1.0 - streamed[READ]);
+                storage[READ] += vain_bytes / self.cache(READ, last, OfCache::Rate)
+                    + missed[READ] * pieces * self.beyond_s(READ, last, size, 0.0);
             }
             overlap = [streamed[READ], missed[READ]];
         }
