@@ -245,9 +245,8 @@ fn nothing_done(point: &Point) -> anyhow::Error {
 
 fn header(args: &MeasureArgs, bench: &Bench, origin: Origin, work: &Workload) -> Header {
     let one = |value: u32| Range { min: u64::from(value), max: u64::from(value) };
-    let precision = args.precision.unwrap_or(Rules::thorough().precision);
     Header {
-        rules: Rules { precision, ..Rules::thorough() },
+        rules: args.precision.map_or_else(Rules::thorough, Rules::to_precision),
         ranges: Ranges {
             depth: one(work.depth),
             fsync_every: one(work.fsync_every),

@@ -168,7 +168,7 @@ fn measured_apart(command: &mut std::process::Command, deed: impl FnOnce(u32)) -
 }
 
 const APART: [&str; 10] =
-    ["measure", "target", "-w", READS, "--rounds", "1", "--precision", "0.4", "--json", "--quiet"];
+    ["measure", "target", "-w", READS, "--rounds", "1", "--precision", "0.1", "--json", "--quiet"];
 
 /// Whether the workers of a process are there yet.
 fn is_working(process: u32) -> bool {
@@ -186,14 +186,14 @@ fn stopped() -> Look {
     let pause = |seconds: f64| clock.sleep_until(clock.now_ns() + (seconds * 1e9) as u64);
     measured_apart(&mut work.command(&APART), |process| {
         let number = process.to_string();
-        // The first workers there are measure the harness; those of the visit run in for a second.
+        // The first workers there are measure the harness; those of the visit run in for half a second.
         for _ in 0..500 {
             pause(0.01);
             if is_working(process) && !files_of(&work.target()).is_empty() {
                 break;
             }
         }
-        pause(1.5);
+        pause(0.8);
         run("kill", &["-STOP", &number]).ok();
         pause(0.8);
         run("kill", &["-CONT", &number]).ok();

@@ -5,8 +5,6 @@
 //! acceptance test of an hour or two (ARCHITECTURE.md, "Checking a change"). `IOSCAPE_COMPARISONS`
 //! sets another number, or which of them (`240..480`): their counts are for adding up.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ioscape_analysis::compare::{System, Versus, compare};

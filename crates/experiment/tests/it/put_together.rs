@@ -2,8 +2,6 @@
 //! reads and the device layer say is put together. Simulated, page by page; the truth is another visit
 //! to the same machine.
 
-#![expect(clippy::unwrap_used, reason = "a test binary is all test")]
-
 use std::sync::Arc;
 
 use ioscape_analysis::predict::Predictor;

@@ -1,8 +1,6 @@
 //! Devices that are faster at first than for long, of both kinds and drawn by seed: the fall is found
 //! where the simulated law puts it, with both its levels. None is found on devices that stay.
 
-#![expect(clippy::unwrap_used, reason = "a test binary is all test")]
-
 use ioscape_analysis::finding::first_and_sustained;
 use ioscape_engine::sim::{Reserve, SimRig, SimSpec};
 use ioscape_engine::{Error, Rig};

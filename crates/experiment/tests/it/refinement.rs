@@ -1,8 +1,6 @@
 //! What refinement, `--precision`, `--max-written` and the budget do to a run, on simulated devices
 //! whose law is known.
 
-#![expect(clippy::unwrap_used, reason = "a test binary is all test")]
-
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 

@@ -4,8 +4,6 @@
 //! Fifty comparisons are made with every test, a thousand in the acceptance tests (ARCHITECTURE.md,
 //! "Checking a change").
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::sync::atomic::AtomicBool;
 
 use ioscape_analysis::compare::live::{self, Live};

@@ -1,8 +1,6 @@
 //! A map of three minutes has three values of every parameter in each region of the page cache,
 //! where storage is quick: visits that are left are shortened as far as that takes.
 
-#![expect(clippy::unwrap_used, reason = "a test binary is all test")]
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
