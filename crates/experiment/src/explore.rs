@@ -222,12 +222,12 @@ const WRITES_UP_TO_BYTES_MIN: u64 = 64 << 20;
 /// A run that may write so much, bytes, keeps what the vector needs.
 const VECTOR_KEPT_FROM_BYTES: u64 = 8 << 30;
 
-/// So much, bytes: enough for some rounds, also where a filesystem writes more than was expected (from 1 GiB
-/// btrfs with compression left 231 MiB).
+/// So much, bytes: half of it is enough for some rounds, also where a filesystem writes more than was expected
+/// (btrfs with compression used 800 MiB).
 const VECTOR_KEPT_BYTES: u64 = 2 << 30;
 
-/// Bytes that no visit may use, because the system vector is still to come. It takes these, or half of
-/// what it finds.
+/// Bytes that no visit may use, because the system vector is still to come. It takes half of what it finds:
+/// graphs that are not drawn yet need the rest.
 fn kept_for_vector_bytes(run: &Run<'_>) -> u64 {
     let most_bytes = run.header.limits.written_max_bytes.unwrap_or(0);
     let is_kept = run.vector.is_some() && most_bytes >= VECTOR_KEPT_FROM_BYTES;
@@ -252,7 +252,6 @@ fn measure_vector(
     progress: &mut Progress,
     elapsed_s: f64,
 ) -> Result<Option<Ending>, JournalError> {
-    let kept_bytes = kept_for_vector_bytes(run);
     let Some(mut measure) = run.vector.take() else { return Ok(None) };
     let budget_s = vector::budget_s(run.header.budget_s);
     let left_out = |text: &str| {
@@ -263,7 +262,7 @@ fn measure_vector(
         return Ok(None);
     }
     let left_bytes = run.rig.may_write_bytes();
-    let written_max_bytes = (left_bytes / 2).max(left_bytes.min(kept_bytes));
+    let written_max_bytes = left_bytes / 2;
     if written_max_bytes < VECTOR_WRITES_BYTES {
         progress.vector_left_out = left_out("--max-written leaves too little for it");
         return Ok(None);

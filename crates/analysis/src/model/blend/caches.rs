@@ -111,8 +111,7 @@ impl Caches {
             }
             write.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        let (mut is_unpassed, mut has_device_writes) = ([false; 2], false);
-        let mut unpassed = None;
+        let (mut is_unpassed, mut has_device_writes, mut unpassed) = ([false; 2], false, None);
         if let Some(bytes) = unpassed_bytes(training).filter(|_| read.is_empty()) {
             read.push(bytes);
             is_unpassed[0] = true;
@@ -186,8 +185,8 @@ fn unpassed_bytes(training: &Training) -> Option<f64> {
 /// How many times as fast as random reads larger requests of a stream move their bytes: by cold reads of one
 /// process, one at a time.
 fn stream_rate(cold: &[Sample]) -> f64 {
-    /// A stream is no slower; beyond 8 the difference of two times is mostly noise. Choices.
-    const POSSIBLE: std::ops::RangeInclusive<f64> = 1.0..=8.0;
+    // A stream is no slower; beyond 8 the difference of two times is mostly noise. Choices.
+    let (least, most) = (1.0, 8.0);
     let rate = |is_streamed: bool| {
         let alone = cold.iter().map(|sample| (&sample.workload, sample)).filter(|(work, _)| {
             let is_kind = if is_streamed { work.seq_frac >= 1.0 } else { work.seq_frac <= 0.0 };
@@ -204,9 +203,7 @@ fn stream_rate(cold: &[Sample]) -> f64 {
         (bytes > 0).then(|| if longer_s > 0.0 { bytes as f64 / longer_s } else { f64::INFINITY })
     };
     match rate(true).zip(rate(false)) {
-        Some((streamed, random)) if random.is_finite() => {
-            (streamed / random).clamp(*POSSIBLE.start(), *POSSIBLE.end())
-        }
+        Some((streamed, random)) if random.is_finite() => (streamed / random).clamp(least, most),
         _ => 1.0,
     }
 }

@@ -201,7 +201,7 @@ impl Data {
             noise: chosen()
                 .map(|(sample, place)| place.noise() / f64::from(sample.visits.max(1)))
                 .collect(),
-            missed: chosen().map(|(sample, _)| super::missed(sample, law)).collect(),
+            missed: chosen().map(|(sample, _)| super::fit::missed(sample, law)).collect(),
         }
     }
 

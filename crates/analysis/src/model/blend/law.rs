@@ -14,7 +14,8 @@
 //! copy   = Σ_d share_d (a_d + s/b_d · (1 + κ (1 − min(1, L'/U*))))    processor, always paid
 //! reads  = r Σᵢ hᵢ ((1 − q⁷ (1 − ρ)) A + s/B)                storage, beyond the read caches
 //! writes = (1 − r) Σᵢ hᵢ ((1 − q (1 − ρ)) A + s/B)           storage, beyond the write caches
-//! limits = norm₈(requests/R, read/B_r + written/B_w)         of what gets to storage, per request
+//! limits = norm₈(normₖ(reads/R, writes/R), normₖ(read/B_r, written/B_w)), 1/k = σ + (1 − σ)/8
+//!                                                            of what gets to storage, per request
 //! W = copy + reads + ω writes                                a process waits for this
 //! S = norm₈(reads/m_r + writes/m_w, limits)                  storage is busy for this
 //! Z = (softmax(W, S)² + (N² − 1) S²)^½                       N processes queue for storage
@@ -27,7 +28,8 @@
 //! share `q⁶` of them; in a short run it costs as much as a random one. Write-back runs beside the
 //! writer, so a writer waits for the share `ω` of it, until storage falls behind. `Z` lies between the
 //! asymptotes `max(W, N S)` and the balanced-job bound of a closed network (Zahorjan et al. 1982).
-//! Storage may have limits on requests and on bytes per second, as cloud volumes have.
+//! Storage may have limits on requests and on bytes per second, as cloud volumes have: one that reads and writes
+//! share (σ = 1), or one for each.
 //! `U* = U + N (Q − 1) s`: the buffers of further requests in flight fill the processor's cache, too.
 //!
 //! With `Q` requests in flight per process, `N Q` of them queue for storage, which then serves
@@ -43,14 +45,11 @@ use ioscape_model::{SeqScope, State, Workload};
 use serde::{Deserialize, Serialize};
 
 use super::caches::{PAGE_BYTES, Shape, Unpassed};
-use super::parameters::{Common, OfCache, cache_at, scales};
+use super::parameters::{Common, OfCache, READ, WRITE, cache_at, scales};
 
 #[cfg(test)]
 mod tests;
 
-/// Directions, as places in pairs.
-const READ: usize = 0;
-const WRITE: usize = 1;
 /// A sequential read (`q`) is read ahead where the six before it were sequential, too (`q⁶`): with 9 in 10
 /// sequential, half of all are. Six is a choice; an exponent that was fitted moved the mean error by
 /// 0.0002 (`docs/experiments.md`).
@@ -288,9 +287,14 @@ impl Law {
         let overlap = self.get(Common::DepthOverlap).powf(1.0 - 1.0 / depth);
         let working = times.storage[READ] / self.get(Common::ReadParallel)
             + times.storage[WRITE] / self.get(Common::WriteParallel);
-        let requests = (times.requests[READ] + times.requests[WRITE]) / self.get(Common::Requests);
-        let moving = times.bytes[READ] / self.get(Common::ReadBytes)
-            + times.bytes[WRITE] / self.get(Common::WriteBytes);
+        // Reads and writes add up where they share a limit; where each has its own, the larger counts.
+        let shared = self.get(Common::Shared);
+        let exponent = (shared + (1.0 - shared) / RESOURCES).recip();
+        let limited = |of: [f64; 2], reads, writes| {
+            norm(exponent, of[READ] / self.get(reads), of[WRITE] / self.get(writes))
+        };
+        let requests = limited(times.requests, Common::Requests, Common::Requests);
+        let moving = limited(times.bytes, Common::ReadBytes, Common::WriteBytes);
         norm(RESOURCES, working / overlap, norm(RESOURCES, requests, moving))
     }
 
@@ -356,8 +360,7 @@ impl Law {
 
     /// Processor time of a request, seconds.
     pub(super) fn copy_time_s(&self, work: &Workload) -> f64 {
-        let [read, written] = self.times(work).copy;
-        read + written
+        self.times(work).copy.iter().sum()
     }
 
     /// An fdatasync with nothing left to write, seconds.

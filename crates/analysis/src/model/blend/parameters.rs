@@ -1,6 +1,5 @@
-//! The parameters of the law: a row each with name, unit, prior and why it is there, and where the
-//! prior's mean is worked out, by name. What each brings on simulated devices stands in
-//! `docs/experiments.md`, measured with `--each` of the example `laws`.
+//! The parameters of the law: a row each with name, unit, prior and why it is there. What each brings on
+//! simulated and on real systems stands in `docs/experiments.md`, measured with `--each` of the example `laws`.
 //!
 //! Standard deviations of the priors are choices, wide enough (a factor of 2 to 7) that a few samples
 //! decide; only a cache's size is all but known, from the search for its border.
@@ -14,8 +13,8 @@ use crate::model::training::FIXED_SD;
 use crate::model::{Sample, Training};
 
 /// Directions, as places in pairs.
-const READ: usize = 0;
-const WRITE: usize = 1;
+pub(super) const READ: usize = 0;
+pub(super) const WRITE: usize = 1;
 
 /// A parameter that every system has: its place in [`TABLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,32 +32,11 @@ pub(super) enum Common {
     Requests,
     ReadBytes,
     WriteBytes,
+    Shared,
     DepthCopy,
     DepthOverlap,
     Sync,
     SyncParallel,
-}
-
-impl Common {
-    const ALL: [Self; TABLE.len()] = [
-        Self::ReadFixed,
-        Self::WriteFixed,
-        Self::ReadRate,
-        Self::WriteRate,
-        Self::ProcessorCache,
-        Self::MemoryCost,
-        Self::Processors,
-        Self::ReadParallel,
-        Self::WriteParallel,
-        Self::Waited,
-        Self::Requests,
-        Self::ReadBytes,
-        Self::WriteBytes,
-        Self::DepthCopy,
-        Self::DepthOverlap,
-        Self::Sync,
-        Self::SyncParallel,
-    ];
 }
 
 /// Parameters that only workloads with several requests in flight or with fdatasyncs depend on.
@@ -66,7 +44,7 @@ pub(super) const EXTRAS: std::ops::Range<usize> = Common::DepthCopy as usize..TA
 
 /// Limits of storage.
 pub(super) const LIMITS: std::ops::Range<usize> =
-    Common::Requests as usize..Common::WriteBytes as usize + 1;
+    Common::Requests as usize..Common::Shared as usize + 1;
 
 /// A parameter of each cache: its size, and what a request costs that misses it and is served by the
 /// next level, which is storage after the last.
@@ -104,101 +82,132 @@ pub(super) struct Parameter {
     pub(super) about: &'static str,
     /// Mean of its prior, in words.
     pub(super) expected: &'static str,
+    /// The same by the samples, on its scale; of a cache by its direction and index.
+    mean: fn(&Seen<'_>, [usize; 2]) -> f64,
     /// Why the law has it.
     pub(super) why: &'static str,
 }
 
 /// The parameters that every system has, in the order of [`Common`].
 #[rustfmt::skip]
-pub(super) const TABLE: [Parameter; 17] = [
+pub(super) const TABLE: [Parameter; 18] = [
     Parameter { name: "read_fixed_s", symbol: "a_r", unit: "s", scale: Scale::Ln, sd: 1.5,
         about: "processor time of a cached read, whatever its size",
         expected: "half of the quickest read seen",
+        mean: |seen, _| (seen.least_s(READ) / 2.0).ln(),
         why: "a system call takes time whatever its size" },
     Parameter { name: "write_fixed_s", symbol: "a_w", unit: "s", scale: Scale::Ln, sd: 1.5,
         about: "processor time of a write that the page cache takes, whatever its size",
         expected: "half of the quickest write seen",
+        mean: |seen, _| (seen.least_s(WRITE) / 2.0).ln(),
         why: "writes take another way through the kernel than reads" },
     Parameter { name: "read_bytes_per_s", symbol: "b_r", unit: "B/s", scale: Scale::Ln, sd: 1.5,
         about: "rate at which one process copies data it reads",
         expected: "the highest throughput seen",
+        mean: |seen, _| seen.highest().ln(),
         why: "copying grows with the size" },
     Parameter { name: "write_bytes_per_s", symbol: "b_w", unit: "B/s", scale: Scale::Ln, sd: 1.5,
         about: "rate at which one process copies data it writes",
         expected: "half of the highest throughput seen",
+        mean: |seen, _| (seen.highest() / 2.0).ln(),
         why: "copying grows with the size" },
     Parameter { name: "processor_cache_bytes", symbol: "L", unit: "B", scale: Scale::Ln, sd: 1.5,
         about: "data below this is copied from the processor's cache",
         expected: "the border found to be the processor's, else a third of the last-level cache, which others share, else 1 MB",
+        mean: |seen, _| seen.processor_cache_bytes().ln(),
         why: "a step at the processor's cache is not one of storage" },
     Parameter { name: "memory_cost", symbol: "κ", unit: "1", scale: Scale::Ln, sd: 1.0,
         about: "by how much copying takes longer from memory",
         expected: "a half",
+        mean: |_, _| 0.5_f64.ln(),
         why: "the height of that step" },
     Parameter { name: "processors", symbol: "P", unit: "1", scale: Scale::Ln, sd: 0.5,
         about: "processes that copy at a time",
         expected: "the processors of the host, else 2",
+        mean: |seen, _| seen.processors().ln(),
         why: "cached requests of many processes share them; a quota or hyperthreads make them fewer than the host's" },
     Parameter { name: "read_parallel", symbol: "m_r", unit: "1", scale: Scale::Ln, sd: 1.2,
         about: "reads that storage serves at a time",
         expected: "1.5: fits without requests in flight found 1 to 4",
+        mean: |_, _| 1.5_f64.ln(),
         why: "a drive reads for several processes at a time, each of which waits for its own read" },
     Parameter { name: "write_parallel", symbol: "m_w", unit: "1", scale: Scale::Ln, sd: 1.0,
         about: "writes that storage serves at a time",
         expected: "1",
+        mean: |_, _| 0.0,
         why: "the like for writes" },
     Parameter { name: "write_waited", symbol: "ω", unit: "1", scale: Scale::Logit, sd: 1.5,
         about: "share of write-back that its writer waits for",
         expected: "a half; nearly all with direct access",
+        // Logits: 0.98, and a half.
+        mean: |seen, _| if seen.training.ranges.access == Access::Direct { 4.0 } else { 0.0 },
         why: "write-back runs beside the writer; with direct access there is none" },
     Parameter { name: "storage_requests_per_s", symbol: "R", unit: "1/s", scale: Scale::Ln, sd: 1.0,
-        about: "requests per second that storage serves at most",
+        about: "requests per second that storage serves at most, of reads and of writes",
         expected: "3 times the most seen to get there, out of reach if none was",
+        mean: |seen, _| seen.limit(0).ln(),
         why: "volumes are sold with it, and no request's time shows it before it is reached" },
     Parameter { name: "storage_read_bytes_per_s", symbol: "B_r", unit: "B/s", scale: Scale::Ln, sd: 1.0,
         about: "bytes per second that storage reads at most",
         expected: "likewise, and at least 1.2 times the most that direct requests moved, 8 or more in flight",
+        mean: |seen, _| seen.limit(1).ln(),
         why: "the bandwidth of a device or volume" },
     Parameter { name: "storage_write_bytes_per_s", symbol: "B_w", unit: "B/s", scale: Scale::Ln, sd: 1.0,
         about: "bytes per second that storage writes at most",
         expected: "likewise, and at least 1.2 times the most that direct requests moved, 8 or more in flight",
+        mean: |seen, _| seen.limit(2).ln(),
         why: "the bandwidth of a device or volume" },
+    Parameter { name: "storage_shared", symbol: "σ", unit: "1", scale: Scale::Logit, sd: 2.0,
+        about: "how far reads and writes use up the same limits: 1 entirely, 0 where each has its own",
+        expected: "0.73",
+        mean: |_, _| 1.0,
+        why: "some volumes count reads and writes together, others apart" },
     Parameter { name: "depth_copy_cost", symbol: "ξ", unit: "1", scale: Scale::Ln, sd: 0.7,
         about: "processor time of a request among many in flight, over one alone",
         expected: "1",
+        mean: |_, _| 0.0,
         why: "requests in flight are handed over in batches, by another engine than one alone" },
     Parameter { name: "depth_overlap", symbol: "μ", unit: "1", scale: Scale::Ln, sd: 1.5,
         about: "requests that storage serves at a time with many in flight, over those with one",
         expected: "1",
+        mean: |_, _| 0.0,
         why: "queues of a device serve more requests in flight than processes" },
     Parameter { name: "sync_s", symbol: "Y", unit: "s", scale: Scale::Ln, sd: 2.0,
         about: "an fdatasync with nothing left to write",
         expected: "half of what a synced write took, else 0.5 ms",
+        mean: |seen, _| seen.sync_s().ln(),
         why: "the flush itself, shared by the writes since the one before" },
     Parameter { name: "sync_parallel", symbol: "m_f", unit: "1", scale: Scale::Ln, sd: 1.0,
         about: "writes that one fdatasync sends to storage side by side",
         expected: "1",
+        mean: |_, _| 0.0,
         why: "an fdatasync sends its writes to storage side by side" },
 ];
 
+const CACHE_PARAMETERS: usize = 4;
+
 /// The parameters of each cache, in the order of [`OfCache`].
 #[rustfmt::skip]
-pub(super) const PER_CACHE: [Parameter; 4] = [
+pub(super) const PER_CACHE: [Parameter; CACHE_PARAMETERS] = [
     Parameter { name: "cache_bytes", symbol: "C", unit: "B", scale: Scale::Ln, sd: 0.05,
         about: "size of the cache",
         expected: "the border found, to 5 %",
+        mean: |seen, cache| seen.cache(cache)[OfCache::Bytes as usize],
         why: "data beyond it are not found there" },
     Parameter { name: "beyond_fixed_s", symbol: "A", unit: "s", scale: Scale::Ln, sd: 2.0,
         about: "fixed time of a random request that misses the cache and is served by the next level",
         expected: "half of the median request seen there, else ten times the quickest",
+        mean: |seen, cache| seen.cache(cache)[OfCache::Fixed as usize],
         why: "a seek, or the latency of the next level" },
     Parameter { name: "beyond_sequential_over_random", symbol: "ρ", unit: "1", scale: Scale::Ln, sd: 1.0,
         about: "fixed time of a sequential one, over that of a random one",
         expected: "0.2 for buffered reads, which are read ahead (0.02 where no visit passed the cache), and for writes told by the device layer; else 1",
+        mean: |seen, cache| seen.cache(cache)[OfCache::Sequential as usize],
         why: "read-ahead and merging save the fixed part" },
     Parameter { name: "beyond_bytes_per_s", symbol: "B", unit: "B/s", scale: Scale::Ln, sd: 2.0,
         about: "rate at which the next level serves it",
         expected: "twice the median rate seen there, else a tenth of the highest",
+        mean: |seen, cache| seen.cache(cache)[OfCache::Rate as usize],
         why: "the bandwidth of the next level" },
 ];
 
@@ -286,14 +295,13 @@ const MOSTLY: f64 = 0.9;
 pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
     let shape = caches.shape();
     let seen = Seen { training, caches };
-    let common = TABLE.iter().zip(Common::ALL.map(|which| seen.expected(which)));
-    let of_caches = [0, 1].into_iter().flat_map(|direction| {
-        let seen = &seen;
-        (0..shape.caches[direction])
-            .flat_map(move |index| PER_CACHE.iter().zip(seen.cache(direction, index)))
-    });
-    let mut priors: Vec<Prior> =
-        common.chain(of_caches).map(|(parameter, mean)| Prior { mean, sd: parameter.sd }).collect();
+    let prior = |it: &Parameter, cache| Prior { mean: (it.mean)(&seen, cache), sd: it.sd };
+    let mut priors: Vec<Prior> = TABLE.iter().map(|it| prior(it, [0, 0])).collect();
+    for direction in [READ, WRITE] {
+        for index in 0..shape.caches[direction] {
+            priors.extend(PER_CACHE.iter().map(|it| prior(it, [direction, index])));
+        }
+    }
     for (index, sd) in elsewhere_known(caches) {
         priors[index].sd = sd;
     }
@@ -348,43 +356,24 @@ impl Seen<'_> {
         self.samples().map(|sample| sample.ln_throughput.exp()).fold(1.0, f64::max)
     }
 
-    /// The mean of a parameter's prior, on its scale.
-    fn expected(&self, which: Common) -> f64 {
-        let Training { host, ranges, .. } = self.training;
-        match which {
-            Common::ReadFixed => (self.least_s(0) / 2.0).ln(),
-            Common::WriteFixed => (self.least_s(1) / 2.0).ln(),
-            Common::ReadRate => self.highest().ln(),
-            Common::WriteRate => (self.highest() / 2.0).ln(),
-            Common::ProcessorCache => {
-                let from_host = host.llc_bytes.map(|bytes| bytes as f64 / SHARED_BY);
-                self.caches.processor_bytes.or(from_host).unwrap_or(1e6).ln()
-            }
-            Common::MemoryCost => 0.5_f64.ln(),
-            Common::Processors if host.cpus > 0 => f64::from(host.cpus).ln(),
-            Common::Processors => 2.0_f64.ln(),
-            Common::ReadParallel => 1.5_f64.ln(),
-            // Logits: nearly all, and half.
-            Common::Waited if ranges.access == Access::Direct => 4.0,
-            Common::Waited => 0.0,
-            Common::Requests => self.limit(0).ln(),
-            Common::ReadBytes => self.limit(1).ln(),
-            Common::WriteBytes => self.limit(2).ln(),
-            Common::Sync => self.sync_s().ln(),
-            Common::WriteParallel
-            | Common::DepthCopy
-            | Common::DepthOverlap
-            | Common::SyncParallel => 1.0_f64.ln(),
-        }
+    fn processor_cache_bytes(&self) -> f64 {
+        let of_host = self.training.host.llc_bytes.map(|bytes| bytes as f64 / SHARED_BY);
+        self.caches.processor_bytes.or(of_host).unwrap_or(1e6)
     }
 
-    /// A limit of storage beyond the most that surely got there: requests, bytes read and bytes
-    /// written per second. Direct requests of the other layer bear witness to bytes (a limit is no lower),
+    fn processors(&self) -> f64 {
+        let cpus = self.training.host.cpus;
+        f64::from(if cpus > 0 { cpus } else { 2 })
+    }
+
+    /// A limit of storage beyond the most that surely got there: requests, bytes read and bytes written
+    /// per second. Direct requests of the other layer bear witness to bytes (a limit is no lower),
     /// not to requests: the page cache merges writes.
     fn limit(&self, which: usize) -> f64 {
         let got_there = |sample: &Sample, [read, written]: [f64; 2]| {
             let bytes_per_s = sample.ln_throughput.exp();
-            let requests = (read + written) * bytes_per_s / sample.workload.size_mean as f64;
+            // Of requests the more frequent kind: reads and writes may have a limit each.
+            let requests = read.max(written) * bytes_per_s / sample.workload.size_mean as f64;
             [requests, read * bytes_per_s, written * bytes_per_s][which]
         };
         let here = self.samples().map(|sample| got_there(sample, self.beyond(&sample.workload)));
@@ -437,7 +426,7 @@ impl Seen<'_> {
     }
 
     /// In the order of [`OfCache`], on their scales.
-    fn cache(&self, direction: usize, index: usize) -> [f64; PER_CACHE.len()] {
+    fn cache(&self, [direction, index]: [usize; 2]) -> [f64; CACHE_PARAMETERS] {
         let sizes = if direction == 0 { &self.caches.read } else { &self.caches.write };
         let size = sizes[index];
         let until = sizes.get(index + 1).map_or(f64::INFINITY, |next| *next);

@@ -152,8 +152,8 @@ impl Blend {
 
     /// The limits that were reached.
     fn limited(&self) -> Option<String> {
-        let [requests, read, written] =
-            [0, 1, 2].map(|index: usize| self.told(&move |law| law.limits()[index]));
+        let limit = |index: usize| self.told(&move |law| law.limits()[index]);
+        let [requests, read, written] = std::array::from_fn(limit);
         let parts = [
             (&requests, format!("{} requests/s", three_digits(requests.value))),
             (&read, format!("{} read", show_rate(read.value))),

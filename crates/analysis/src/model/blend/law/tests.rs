@@ -16,8 +16,8 @@ const UNPASSED: Unpassed = Unpassed { stream_rate: 2.0, window_pages: 32.0 };
 fn usual() -> Vec<f64> {
     use Common::{
         DepthCopy, DepthOverlap, MemoryCost, ProcessorCache, Processors, ReadBytes, ReadFixed,
-        ReadParallel, ReadRate, Requests, Sync, SyncParallel, Waited, WriteBytes, WriteFixed,
-        WriteParallel, WriteRate,
+        ReadParallel, ReadRate, Requests, Shared, Sync, SyncParallel, Waited, WriteBytes,
+        WriteFixed, WriteParallel, WriteRate,
     };
     let common = [
         (ReadFixed, -14.0),
@@ -33,6 +33,7 @@ fn usual() -> Vec<f64> {
         (Requests, 12.0),
         (ReadBytes, 21.0),
         (WriteBytes, 20.5),
+        (Shared, 0.0),
         (DepthCopy, 0.0),
         (DepthOverlap, 0.0),
         (Sync, -8.0),
