@@ -219,11 +219,11 @@ const VECTOR_WRITES_BYTES: u64 = 256 << 20;
 /// Where little may be written, workloads that touch less than this still write, bytes.
 const WRITES_UP_TO_BYTES_MIN: u64 = 64 << 20;
 
-/// A run that may write so much, bytes, keeps what the vector needs.
+/// Runs that may write at least this many bytes keep some for the system vector.
 const VECTOR_KEPT_FROM_BYTES: u64 = 8 << 30;
 
-/// So much, bytes: half of it is enough for some rounds, also where a filesystem writes more than was expected
-/// (btrfs with compression used 800 MiB).
+/// Bytes kept for the system vector. Half of them are enough for some rounds, also where a filesystem writes more
+/// than was expected (btrfs with compression used 800 MiB).
 const VECTOR_KEPT_BYTES: u64 = 2 << 30;
 
 /// Bytes that no visit may use, because the system vector is still to come. It takes half of what it finds:

@@ -72,8 +72,9 @@ impl Rules {
         }
     }
 
-    /// For `measure` to a precision: where it is coarser than usual, visits are shorter in proportion, down to a
-    /// quarter from 20 % on.
+    /// For `measure` to a precision: where it is coarser than usual, visits run in and are measured for a shorter
+    /// time in proportion, down to a quarter from 20 % on. Writers whose dirty data still rises are waited for as
+    /// long as ever.
     #[must_use]
     pub fn to_precision(precision: f64) -> Self {
         let usual = Self::thorough();
@@ -82,7 +83,6 @@ impl Rules {
             windows_min: (f64::from(usual.windows_min) * part).ceil() as u32,
             precision,
             ramp_s: usual.ramp_s * part,
-            ramp_max_s: usual.ramp_max_s * part,
             ..usual
         }
     }
@@ -279,4 +279,21 @@ pub struct Limits {
     /// How often all data that the map touches are written over before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition_times: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_coarse_precision_takes_a_shorter_visit_and_a_fine_one_the_usual() {
+        let usual = Rules::thorough();
+        for precision in [0.05, 0.01] {
+            assert_eq!(Rules::to_precision(precision), Rules { precision, ..usual });
+        }
+        for precision in [0.2, 1.0] {
+            let short = Rules { windows_min: 5, precision, ramp_s: 0.25, ..usual };
+            assert_eq!(Rules::to_precision(precision), short);
+        }
+    }
 }

@@ -108,7 +108,7 @@ impl Blend {
         }
         let caches = Caches::of_samples(training);
         let priors = parameters::priors(training, &caches);
-        let (fit, inflated) = fit::best(training, &samples, &caches, &priors)?;
+        let (fit, inflated) = fit::best_fit(training, &samples, &caches, &priors)?;
         let law = Law::from_scaled(caches.shape(), &fit.parameters);
         let given = training.is_fixed("multipliers").then_some([1.0; 2]);
         let correction = Correction::learn(&law, &samples, given);

@@ -1,4 +1,4 @@
-//! Fitting the law: by least squares with priors, from several starts, with a misfit for what no law says.
+//! Fits the law: least squares with priors, from several starts, allowing for what the law misses.
 
 use ioscape_stats::least_squares::{self, Fit, Prior, Settings};
 use ioscape_stats::{median, robust_sd};
@@ -32,7 +32,7 @@ const STEPS_LAST: usize = 60;
 pub(super) const STEPS_AGAIN: usize = 8;
 
 /// The fit to all samples, by the best of several starts, and the inflated misfit that it assumes.
-pub(super) fn best(
+pub(super) fn best_fit(
     training: &Training,
     samples: &[&Sample],
     caches: &Caches,
@@ -73,7 +73,8 @@ pub(super) fn fit_law(
     if !extras.is_empty() {
         let second_prior = |index: usize, at: &f64| match index {
             _ if EXTRAS.contains(&index) => priors[index],
-            // A limit that one request at a time did not reach is fitted again, from where that left it.
+            // A limit that one request at a time did not reach, and how far it is shared, is fitted again from
+            // where that left it.
             _ if LIMITS.contains(&index) => Prior {
                 mean: *at,
                 sd: fit.covariance[(index, index)].max(0.0).sqrt().max(FIXED_SD),
@@ -102,8 +103,7 @@ pub(super) fn missed(sample: &Sample, law: &Law) -> f64 {
 /// Where the search begins: the priors' means, and others that decide between explanations which the
 /// search cannot cross.
 fn starts(priors: &[Prior]) -> Vec<Vec<f64>> {
-    use Common::{ProcessorCache, ReadParallel, Waited};
-    use Common::{ReadBytes, Requests, WriteBytes};
+    use Common::{ProcessorCache, ReadBytes, ReadParallel, Requests, Waited, WriteBytes};
     let mean: Vec<f64> = priors.iter().map(|prior| prior.mean).collect();
     // From far above, a limit changes nothing and is not found: begin where it was reached.
     let seen = -BEYOND_SEEN.ln();

@@ -14,8 +14,8 @@
 //! copy   = Σ_d share_d (a_d + s/b_d · (1 + κ (1 − min(1, L'/U*))))    processor, always paid
 //! reads  = r Σᵢ hᵢ ((1 − q⁷ (1 − ρ)) A + s/B)                storage, beyond the read caches
 //! writes = (1 − r) Σᵢ hᵢ ((1 − q (1 − ρ)) A + s/B)           storage, beyond the write caches
-//! limits = norm₈(normₖ(reads/R, writes/R), normₖ(read/B_r, written/B_w)), 1/k = σ + (1 − σ)/8
-//!                                                            of what gets to storage, per request
+//! limits = norm₈(normₖ(read, written)/(s R), normₖ(read/B_r, written/B_w)), 1/k = σ + (1 − σ)/8
+//!                                                            of bytes that get to storage, per request
 //! W = copy + reads + ω writes                                a process waits for this
 //! S = norm₈(reads/m_r + writes/m_w, limits)                  storage is busy for this
 //! Z = (softmax(W, S)² + (N² − 1) S²)^½                       N processes queue for storage
@@ -368,9 +368,11 @@ impl Law {
         self.get(Common::Sync)
     }
 
-    /// The most that storage serves: requests, bytes read and bytes written per second.
-    pub(super) fn limits(&self) -> [f64; 3] {
-        [Common::Requests, Common::ReadBytes, Common::WriteBytes].map(|which| self.get(which))
+    /// The most that storage serves: requests (of each kind where reads and writes have limits apart), bytes read
+    /// and bytes written per second; and how far reads and writes share these limits.
+    pub(super) fn limits(&self) -> [f64; 4] {
+        use Common::{ReadBytes, Requests, Shared, WriteBytes};
+        [Requests, ReadBytes, WriteBytes, Shared].map(|which| self.get(which))
     }
 }
 

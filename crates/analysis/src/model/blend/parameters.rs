@@ -42,7 +42,7 @@ pub(super) enum Common {
 /// Parameters that only workloads with several requests in flight or with fdatasyncs depend on.
 pub(super) const EXTRAS: std::ops::Range<usize> = Common::DepthCopy as usize..TABLE.len();
 
-/// Limits of storage.
+/// Limits of storage, and how far reads and writes share them.
 pub(super) const LIMITS: std::ops::Range<usize> =
     Common::Requests as usize..Common::Shared as usize + 1;
 
@@ -82,7 +82,7 @@ pub(super) struct Parameter {
     pub(super) about: &'static str,
     /// Mean of its prior, in words.
     pub(super) expected: &'static str,
-    /// The same by the samples, on its scale; of a cache by its direction and index.
+    /// Mean of its prior, on its scale, worked out from the samples; for a cache from its direction and index, too.
     mean: fn(&Seen<'_>, [usize; 2]) -> f64,
     /// Why the law has it.
     pub(super) why: &'static str,
@@ -143,18 +143,18 @@ pub(super) const TABLE: [Parameter; 18] = [
         mean: |seen, _| if seen.training.ranges.access == Access::Direct { 4.0 } else { 0.0 },
         why: "write-back runs beside the writer; with direct access there is none" },
     Parameter { name: "storage_requests_per_s", symbol: "R", unit: "1/s", scale: Scale::Ln, sd: 1.0,
-        about: "requests per second that storage serves at most, of reads and of writes",
-        expected: "3 times the most seen to get there, out of reach if none was",
+        about: "requests per second that storage serves at most; of each kind where σ is 0",
+        expected: "3 times the most reads or writes seen to get there, out of reach if none was",
         mean: |seen, _| seen.limit(0).ln(),
         why: "volumes are sold with it, and no request's time shows it before it is reached" },
     Parameter { name: "storage_read_bytes_per_s", symbol: "B_r", unit: "B/s", scale: Scale::Ln, sd: 1.0,
         about: "bytes per second that storage reads at most",
-        expected: "likewise, and at least 1.2 times the most that direct requests moved, 8 or more in flight",
+        expected: "3 times the most seen to get there, and at least 1.2 times the most that direct requests moved, 8 or more in flight",
         mean: |seen, _| seen.limit(1).ln(),
         why: "the bandwidth of a device or volume" },
     Parameter { name: "storage_write_bytes_per_s", symbol: "B_w", unit: "B/s", scale: Scale::Ln, sd: 1.0,
         about: "bytes per second that storage writes at most",
-        expected: "likewise, and at least 1.2 times the most that direct requests moved, 8 or more in flight",
+        expected: "3 times the most seen to get there, and at least 1.2 times the most that direct requests moved, 8 or more in flight",
         mean: |seen, _| seen.limit(2).ln(),
         why: "the bandwidth of a device or volume" },
     Parameter { name: "storage_shared", symbol: "σ", unit: "1", scale: Scale::Logit, sd: 2.0,
@@ -366,8 +366,8 @@ impl Seen<'_> {
         f64::from(if cpus > 0 { cpus } else { 2 })
     }
 
-    /// A limit of storage beyond the most that surely got there: requests, bytes read and bytes written
-    /// per second. Direct requests of the other layer bear witness to bytes (a limit is no lower),
+    /// A limit of storage beyond the most that surely got there: requests of the more frequent kind, bytes read and
+    /// bytes written per second. Direct requests of the other layer bear witness to bytes (a limit is no lower),
     /// not to requests: the page cache merges writes.
     fn limit(&self, which: usize) -> f64 {
         let got_there = |sample: &Sample, [read, written]: [f64; 2]| {
@@ -395,7 +395,7 @@ impl Seen<'_> {
     fn has_cold_streams(&self) -> bool {
         let is_stream =
             |sample: &Sample| sample.workload.seq_frac >= 1.0 && sample.workload.process_num > 1;
-        self.caches.is_unpassed[0] && self.training.cold.iter().any(is_stream)
+        self.caches.is_unpassed[READ] && self.training.cold.iter().any(is_stream)
     }
 
     /// Half of what a synced write took, seconds.
@@ -427,7 +427,7 @@ impl Seen<'_> {
 
     /// In the order of [`OfCache`], on their scales.
     fn cache(&self, [direction, index]: [usize; 2]) -> [f64; CACHE_PARAMETERS] {
-        let sizes = if direction == 0 { &self.caches.read } else { &self.caches.write };
+        let sizes = if direction == READ { &self.caches.read } else { &self.caches.write };
         let size = sizes[index];
         let until = sizes.get(index + 1).map_or(f64::INFINITY, |next| *next);
         let is_there = |sample: &&Sample| {
@@ -448,7 +448,7 @@ impl Seen<'_> {
         let fixed_s = median(there().map(request_s)).unwrap_or(20.0 * self.least_s(direction));
         let rate = |sample: &Sample| sample.workload.size_mean as f64 / request_s(sample);
         let rate = median(there().map(rate)).unwrap_or(self.highest() / 20.0);
-        let is_read_ahead = direction == 0 && self.training.ranges.access == Access::Buffered;
+        let is_read_ahead = direction == READ && self.training.ranges.access == Access::Buffered;
         let sequential = match () {
             () if !is_read_ahead => 0.0,
             // What a stream fetches while it copies is counted apart there.
@@ -477,6 +477,6 @@ impl Seen<'_> {
 }
 
 fn is_mostly(work: &Workload, direction: usize) -> bool {
-    let share = if direction == 0 { work.read_frac } else { 1.0 - work.read_frac };
+    let share = if direction == READ { work.read_frac } else { 1.0 - work.read_frac };
     share >= MOSTLY
 }

@@ -154,8 +154,10 @@ impl Blend {
     fn limited(&self) -> Option<String> {
         let limit = |index: usize| self.told(&move |law| law.limits()[index]);
         let [requests, read, written] = std::array::from_fn(limit);
+        let [.., shared] = self.law.limits();
+        let kind = if shared < 0.5 { " of each kind (reads, writes)" } else { "" };
         let parts = [
-            (&requests, format!("{} requests/s", three_digits(requests.value))),
+            (&requests, format!("{} requests/s{kind}", three_digits(requests.value))),
             (&read, format!("{} read", show_rate(read.value))),
             (&written, format!("{} written", show_rate(written.value))),
         ];

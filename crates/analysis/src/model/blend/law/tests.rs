@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::caches::{PAGE_BYTES, Shape, Unpassed};
 use super::super::parameters::{Common, OfCache, PER_CACHE, TABLE, cache_at};
-use super::{Law, PARTS};
+use super::{Law, PARTS, RESOURCES, Times};
 
 const SHAPE: Shape = Shape { caches: [2, 1], last_before_storage: [1, 0], unpassed: None };
 
@@ -94,6 +94,22 @@ fn places_in_the_table_are_those_that_the_law_asks_for() {
     assert_eq!(PER_CACHE[OfCache::Rate as usize].name, "beyond_bytes_per_s");
     assert!((law.get(Common::Waited) - 0.5).abs() < 1e-12, "a share");
     assert!((law.cache(1, 0, OfCache::Bytes).ln() - 17.5).abs() < 1e-12);
+}
+
+#[test]
+fn reads_and_writes_share_a_limit_or_have_one_each() {
+    let law = with(&limitless(&Law::from_scaled(SHAPE, &usual())), Common::Requests, 1.0);
+    let times = Times {
+        copy: [0.0; 2],
+        storage: [0.0; 2],
+        waited: 0.0,
+        overlap: [0.0; 2],
+        requests: [0.5; 2],
+        bytes: [0.0; 2],
+    };
+    let busy_s = |shared: f64| with(&law, Common::Shared, shared).busy_s(&times, 1.0);
+    assert!((busy_s(1.0) - 1.0).abs() < 1e-9);
+    assert!((busy_s(0.0) - 0.5 * 2.0_f64.powf(1.0 / RESOURCES)).abs() < 1e-9);
 }
 
 #[test]
