@@ -12,8 +12,8 @@ use ioscape_engine::Rig;
 use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_experiment::explore::{Earlier, Run, explore};
 use ioscape_experiment::plan::{BlendPlan, BlendSettings};
-use ioscape_model::{Header, Line, Record, Workload, named};
-use ioscape_test_support::header;
+use ioscape_model::{Header, Record, Workload, named};
+use ioscape_test_support::{header, recorded};
 
 fn main() {
     divan::main();
@@ -25,25 +25,19 @@ fn record() -> Record {
     let mut rig = SimRig::new(SimSpec::preset("nvme").unwrap(), seed);
     let ranges = rig.spec().ranges();
     let header = Header { hints: rig.hints(), ..header(seed, ranges) };
-    let mut text = Vec::new();
-    let mut write = |line: &Line| {
-        serde_json::to_writer(&mut text, line).unwrap();
-        text.push(b'\n');
-        Ok(())
-    };
-    write(&Line::Header(header.clone())).unwrap();
-    let run = Run {
-        rig: &mut rig,
-        plan: &mut BlendPlan::new(BlendSettings::from_header(&header)),
-        header: &header,
-        budget_s: header.budget_s,
-        interrupt: &AtomicBool::new(false),
-        journal: &mut write,
-        on_event: &mut |_| {},
-        vector: None,
-    };
-    explore(run, Earlier::default()).unwrap();
-    Record::read(text.as_slice()).unwrap()
+    recorded(&header, |journal| {
+        let run = Run {
+            rig: &mut rig,
+            plan: &mut BlendPlan::new(BlendSettings::from_header(&header)),
+            header: &header,
+            budget_s: header.budget_s,
+            interrupt: &AtomicBool::new(false),
+            journal,
+            on_event: &mut |_| {},
+            vector: None,
+        };
+        explore(run, Earlier::default()).unwrap();
+    })
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]

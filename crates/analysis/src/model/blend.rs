@@ -27,7 +27,7 @@ use self::caches::Caches;
 use self::correction::Correction;
 use self::fit::{STEPS_AGAIN, fit_law};
 use self::law::Law;
-use self::parameters::{OfCache, all, cache_at};
+use self::parameters::{OfCache, READ, WRITE, all, cache_at};
 use self::side_by_side::side_by_side;
 use super::{Guess, Model, Sample, Training};
 
@@ -169,8 +169,8 @@ impl Blend {
         let bytes =
             |direction: usize, index: usize| self.law.cache(direction, index, OfCache::Bytes);
         (
-            self.caches.main_read().map(|index| bytes(0, index)),
-            self.caches.main_write().map(|index| bytes(1, index)),
+            self.caches.main_read().map(|index| bytes(READ, index)),
+            self.caches.main_write().map(|index| bytes(WRITE, index)),
         )
     }
 
@@ -180,11 +180,11 @@ impl Blend {
         let mut fit = self.fit.clone();
         let shape = self.caches.shape();
         if let Some(last) = self.caches.main_read() {
-            fit.parameters[cache_at(shape, 0, last)] += read_factor.ln();
+            fit.parameters[cache_at(shape, READ, last)] += read_factor.ln();
         }
-        for index in self.caches.first_real..shape.caches[1] {
+        for index in self.caches.first_real..shape.caches[WRITE] {
             let factor = if self.caches.is_page_cache[index] { read_factor } else { write_factor };
-            fit.parameters[cache_at(shape, 1, index)] += factor.ln();
+            fit.parameters[cache_at(shape, WRITE, index)] += factor.ln();
         }
         let law = Law::from_scaled(shape, &fit.parameters);
         let with_caches = |it: &Correction| it.with_caches([read_factor, write_factor]);

@@ -14,8 +14,8 @@ use ioscape_engine::Rig;
 use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_experiment::explore::{Earlier, Run, explore};
 use ioscape_experiment::plan::{BlendPlan, BlendSettings};
-use ioscape_model::{Header, Line, Overall, Record, Verdict, Workload, named};
-use ioscape_test_support::header;
+use ioscape_model::{Header, Overall, Record, Verdict, Workload, named};
+use ioscape_test_support::{header, recorded};
 
 /// `--budget`, by default.
 const BUDGET_S: f64 = 600.0;
@@ -58,25 +58,19 @@ impl Mapped {
 fn record(budget_s: f64, spec: &SimSpec, seed: u64) -> Record {
     let mut rig = SimRig::new(spec.clone(), seed);
     let header = Header { budget_s, hints: rig.hints(), ..header(seed, spec.ranges()) };
-    let mut text = serde_json::to_vec(&Line::Header(header.clone())).unwrap();
-    text.push(b'\n');
-    let mut plan = BlendPlan::new(BlendSettings::from_header(&header));
-    let run = Run {
-        rig: &mut rig,
-        plan: &mut plan,
-        header: &header,
-        budget_s,
-        interrupt: &AtomicBool::new(false),
-        vector: None,
-        journal: &mut |line| {
-            serde_json::to_writer(&mut text, line)?;
-            text.push(b'\n');
-            Ok(())
-        },
-        on_event: &mut |_| {},
-    };
-    explore(run, Earlier::default()).unwrap();
-    Record::read(text.as_slice()).unwrap()
+    recorded(&header, |journal| {
+        let run = Run {
+            rig: &mut rig,
+            plan: &mut BlendPlan::new(BlendSettings::from_header(&header)),
+            header: &header,
+            budget_s,
+            interrupt: &AtomicBool::new(false),
+            vector: None,
+            journal,
+            on_event: &mut |_| {},
+        };
+        explore(run, Earlier::default()).unwrap();
+    })
 }
 
 fn device(name: &str) -> SimSpec {

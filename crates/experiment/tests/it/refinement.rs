@@ -12,7 +12,8 @@ use ioscape_experiment::explore::{Earlier, Event, MeasureVector, Run, explore};
 use ioscape_experiment::plan::extent;
 use ioscape_experiment::plan::{BlendPlan, BlendSettings, Plan, Seen};
 use ioscape_experiment::vector::SystemVector;
-use ioscape_model::{Code, EndReason, Header, Hints, Limits, Line, Point, Record, Role, Workload};
+use ioscape_model::{Code, EndReason, Header, Hints, Limits, Point, Record, Role, Workload};
+use ioscape_test_support::recorded;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -111,33 +112,27 @@ fn explored(asked: Asked) -> Record {
     let sim = SimRig::new(SimSpec::preset(asked.device).unwrap(), asked.seed);
     let header = header(asked, &sim);
     let mut rig = Delayed { sim, by_s: &by_s };
-    let mut text = Vec::new();
-    let mut write = |line: &Line| {
-        serde_json::to_writer(&mut text, line).unwrap();
-        text.push(b'\n');
-        Ok(())
-    };
-    write(&Line::Header(header.clone())).unwrap();
-    let run = Run {
-        rig: &mut rig,
-        plan: &mut plan(asked, &header),
-        header: &header,
-        budget_s: asked.budget_s,
-        interrupt: &AtomicBool::new(false),
-        vector: asked.vector_bytes.map(|written_bytes| {
-            let vector = SystemVector { written_bytes, ..SystemVector::default() };
-            let measure: Box<MeasureVector> = Box::new(move |_, _| Ok(vector.clone()));
-            measure
-        }),
-        journal: &mut write,
-        on_event: &mut |event| {
-            if let Event::Map { .. } = event {
-                by_s.set(by_s.get() + asked.map_s);
-            }
-        },
-    };
-    explore(run, Earlier::default()).unwrap();
-    Record::read(text.as_slice()).unwrap()
+    recorded(&header, |journal| {
+        let run = Run {
+            rig: &mut rig,
+            plan: &mut plan(asked, &header),
+            header: &header,
+            budget_s: asked.budget_s,
+            interrupt: &AtomicBool::new(false),
+            vector: asked.vector_bytes.map(|written_bytes| {
+                let vector = SystemVector { written_bytes, ..SystemVector::default() };
+                let measure: Box<MeasureVector> = Box::new(move |_, _| Ok(vector.clone()));
+                measure
+            }),
+            journal,
+            on_event: &mut |event| {
+                if let Event::Map { .. } = event {
+                    by_s.set(by_s.get() + asked.map_s);
+                }
+            },
+        };
+        explore(run, Earlier::default()).unwrap();
+    })
 }
 
 /// Relative errors of the throughput of 300 random workloads against the law.

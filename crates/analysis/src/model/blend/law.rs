@@ -130,7 +130,8 @@ impl Law {
         Self { shape, values }
     }
 
-    fn get(&self, which: Common) -> f64 {
+    /// A parameter that every system has.
+    pub(super) fn get(&self, which: Common) -> f64 {
         self.values[which as usize]
     }
 
@@ -361,18 +362,6 @@ impl Law {
     /// Processor time of a request, seconds.
     pub(super) fn copy_time_s(&self, work: &Workload) -> f64 {
         self.times(work).copy.iter().sum()
-    }
-
-    /// An fdatasync with nothing left to write, seconds.
-    pub(super) fn sync_s(&self) -> f64 {
-        self.get(Common::Sync)
-    }
-
-    /// The most that storage serves: requests (of each kind where reads and writes have limits apart), bytes read
-    /// and bytes written per second; and how far reads and writes share these limits.
-    pub(super) fn limits(&self) -> [f64; 4] {
-        use Common::{ReadBytes, Requests, Shared, WriteBytes};
-        [Requests, ReadBytes, WriteBytes, Shared].map(|which| self.get(which))
     }
 }
 

@@ -4,7 +4,7 @@ use ioscape_model::units::{KIB, show_bytes, show_rate, show_seconds, three_digit
 use ioscape_model::{Access, Workload};
 
 use super::law::Law;
-use super::parameters::OfCache;
+use super::parameters::{Common, OfCache, READ, WRITE};
 use super::{Blend, Coverage};
 
 /// The request that costs are given for.
@@ -131,7 +131,7 @@ impl Blend {
     }
 
     fn synced(&self) -> Option<String> {
-        let told = self.told(&Law::sync_s);
+        let told = self.told(&|law| law.get(Common::Sync));
         (self.coverage.fsync_every.max > 0 && told.is_known()).then(|| {
             let cost = told.seconds();
             format!("An fdatasync costs {cost}, shared by the writes since the last one.")
@@ -139,10 +139,11 @@ impl Blend {
     }
 
     fn missing(&self, index: usize) -> String {
-        let capacity = self.law.cache(0, index, OfCache::Bytes);
+        let capacity = self.law.cache(READ, index, OfCache::Bytes);
         let mut parts = vec![format!("A cache holds {} for reads", show_bytes(capacity))];
         for (streamed, name) in [(0.0, "random"), (1.0, "sequential")] {
-            let told = self.told(&move |law| law.beyond_s(0, index, SIZE_BYTES as f64, streamed));
+            let told =
+                self.told(&move |law| law.beyond_s(READ, index, SIZE_BYTES as f64, streamed));
             if told.is_known() {
                 parts.push(format!("a {name} 16 KiB read that misses it costs {}", told.seconds()));
             }
@@ -152,10 +153,11 @@ impl Blend {
 
     /// The limits that were reached.
     fn limited(&self) -> Option<String> {
-        let limit = |index: usize| self.told(&move |law| law.limits()[index]);
-        let [requests, read, written] = std::array::from_fn(limit);
-        let [.., shared] = self.law.limits();
-        let kind = if shared < 0.5 { " of each kind (reads, writes)" } else { "" };
+        let limit = |which: Common| self.told(&move |law| law.get(which));
+        let [requests, read, written] =
+            [Common::Requests, Common::ReadBytes, Common::WriteBytes].map(limit);
+        let is_apart = self.law.get(Common::Shared) < 0.5;
+        let kind = if is_apart { " of each kind (reads, writes)" } else { "" };
         let parts = [
             (&requests, format!("{} requests/s{kind}", three_digits(requests.value))),
             (&read, format!("{} read", show_rate(read.value))),
@@ -171,7 +173,7 @@ impl Blend {
         let (_, absorbed_bytes) = self.caches_bytes();
         let absorbed_bytes = absorbed_bytes?;
         let last = self.caches.write.len().checked_sub(1)?;
-        let beyond = self.told(&|law| law.beyond_s(1, last, SIZE_BYTES as f64, 0.0));
+        let beyond = self.told(&|law| law.beyond_s(WRITE, last, SIZE_BYTES as f64, 0.0));
         let mut parts =
             vec![format!("Writes are absorbed until {} are dirty", show_bytes(absorbed_bytes))];
         if beyond.is_known() {
