@@ -210,8 +210,8 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
 }
 
 /// The system vector follows the graphs of both layers; where they take all of the time it comes so
-/// many visits before there would be none left for it, and where the next visit needs bytes that are
-/// kept for it, before that visit.
+/// many visits before there would be none left for it (for half of it, while graphs are missing), and where the
+/// next visit needs bytes that are kept for it, before that visit.
 const VISITS_AFTER_VECTOR: f64 = 2.0;
 /// A device whose wear is bounded is spared the vector where less than this may be written, bytes: a
 /// round writes some 200 MiB at most.
@@ -239,11 +239,28 @@ fn vector_is_due(
     progress: &Progress,
     (next, elapsed_s): (Option<&Visit>, f64),
 ) -> bool {
+    if run.vector.is_none() {
+        return false;
+    }
     let is_late =
         |visit: &Visit| matches!(visit.role, Role::Refinement | Role::Extra | Role::OpenLoop);
-    let needed_s = vector::budget_s(run.header.budget_s) + VISITS_AFTER_VECTOR * progress.visit_s();
-    let is_last_moment = elapsed_s + needed_s >= run.budget_s;
-    run.vector.is_some() && (is_last_moment || next.is_none_or(is_late))
+    let usual_s = vector::budget_s(run.header.budget_s);
+    let kept_s = if has_open_graphs(run, progress) { usual_s / 2.0 } else { usual_s };
+    let is_last_moment =
+        elapsed_s + kept_s + VISITS_AFTER_VECTOR * progress.visit_s() >= run.budget_s;
+    is_last_moment || next.is_none_or(is_late)
+}
+
+fn has_open_graphs(run: &Run<'_>, progress: &Progress) -> bool {
+    run.plan.owed(&seen_now(run.header, run.rig, progress)) > 0
+}
+
+/// How long the system vector may take, seconds: its usual time or what is left, where graphs are still missing
+/// less the time of the visits after it, but at least half of the usual.
+fn vector_s(run: &Run<'_>, progress: &Progress, left_s: f64) -> f64 {
+    let usual_s = vector::budget_s(run.header.budget_s);
+    let visits = if has_open_graphs(run, progress) { VISITS_AFTER_VECTOR } else { 0.0 };
+    (left_s - visits * progress.visit_s()).clamp(usual_s / 2.0, usual_s)
 }
 
 /// Measures it and writes its lines. What there is no time or room for is left out, and said.
@@ -253,11 +270,12 @@ fn measure_vector(
     elapsed_s: f64,
 ) -> Result<Option<Ending>, JournalError> {
     let Some(mut measure) = run.vector.take() else { return Ok(None) };
-    let budget_s = vector::budget_s(run.header.budget_s);
+    let left_s = run.budget_s - elapsed_s;
+    let budget_s = vector_s(run, progress, left_s);
     let left_out = |text: &str| {
         vec![NotMeasured { part: Part::SystemVector, text: format!("all of it: {text}") }]
     };
-    if elapsed_s + budget_s > run.budget_s {
+    if budget_s > left_s {
         progress.vector_left_out = left_out("there was no time left");
         return Ok(None);
     }
@@ -372,8 +390,9 @@ fn seen_now<'a>(header: &Header, rig: &dyn Rig, progress: &'a Progress) -> Seen<
 fn share_of_graphs_s(run: &Run<'_>, progress: &Progress, elapsed_s: f64) -> f64 {
     let owed = run.plan.owed(&seen_now(run.header, run.rig, progress)).max(1) as f64;
     let visit_s = progress.visit_s();
-    let vector_s = vector::budget_s(run.header.budget_s) + VISITS_AFTER_VECTOR * visit_s;
-    let kept_s = if run.vector.is_some() { vector_s } else { visit_s };
+    // Visits are hurried before the vector is shortened.
+    let for_vector_s = vector::budget_s(run.header.budget_s) + VISITS_AFTER_VECTOR * visit_s;
+    let kept_s = if run.vector.is_some() { for_vector_s } else { visit_s };
     (run.budget_s - elapsed_s - kept_s) / owed - progress.beside_measuring_s()
 }
 

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use crate::running::Running;
 use crate::workdir::{Workdir, record};
 
-const BRIEF: [&str; 4] = ["vector", "target", "--budget", "20s"];
+const BRIEF: [&str; 4] = ["vector", "target", "--budget", "10s"];
 
 #[test]
 fn a_vector_is_a_record_in_which_each_element_is_measured_or_has_a_reason() {

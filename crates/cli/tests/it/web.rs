@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use ioscape_model::{EndReason, Method, TargetKind};
 use rustix::process::Signal;
@@ -18,8 +18,20 @@ use crate::workdir::{Workdir, record};
 const SESSIONS: [u32; 4] = [80, 120, 180, 270];
 const REQUESTS: u64 = 2 * (80 + 120 + 180 + 270);
 
-/// A directory with `site.json`, the model of a log of 20 pages and 10 images.
+/// An imported log of 20 pages and 10 images, and the model of it.
+const SITE: [&str; 2] = ["web.trace", "site.json"];
+
+/// A directory with [`SITE`].
 fn site() -> Workdir {
+    static MADE: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
+    let work = Workdir::new();
+    for (name, content) in SITE.iter().zip(MADE.get_or_init(imported)) {
+        std::fs::write(work.path(name), content).unwrap();
+    }
+    work
+}
+
+fn imported() -> [Vec<u8>; 2] {
     let work = Workdir::new();
     let mut text = String::new();
     for (month, count) in ["Jan", "Feb", "Mar", "Apr"].iter().zip(SESSIONS) {
@@ -46,7 +58,7 @@ fn site() -> Workdir {
     std::fs::write(work.path("access.log"), text).unwrap();
     work.stdout(&["trace", "import", "clf", "access.log", "-o", "web.trace"]);
     work.stdout(&["trace", "model", "web.trace", "-o", "site.json"]);
-    work
+    SITE.map(|name| std::fs::read(work.path(name)).unwrap())
 }
 
 /// Where it says that it serves.

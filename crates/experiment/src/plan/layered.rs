@@ -189,10 +189,10 @@ impl LayeredPlan {
         let Some(device) = &self.device else { return false };
         let is_long = seen.budget_s >= DEVICE_BEGINS_BUDGET_S;
         let is_late = is_long && seen.elapsed_s > DEVICE_BEGINS * seen.budget_s;
-        if !seen.reads_only && !is_late && !self.main.has_families(main_seen) {
+        if !is_late && !self.main.has_families(main_seen) {
             return false;
         }
-        if !seen.reads_only && !device.has_families(device_seen) {
+        if !device.has_families(device_seen) {
             return true;
         }
         // Each change of layer empties the page cache: visits to either come in blocks.

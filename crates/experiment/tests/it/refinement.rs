@@ -2,6 +2,7 @@
 //! whose law is known.
 
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use ioscape_analysis::model::Training;
@@ -108,11 +109,17 @@ fn plan(asked: Asked, header: &Header) -> BlendPlan {
 }
 
 fn explored(asked: Asked) -> Record {
+    explored_with_vector(asked).0
+}
+
+/// And how long the system vector might take, seconds.
+fn explored_with_vector(asked: Asked) -> (Record, Option<f64>) {
+    let given_s = Rc::new(Cell::new(None));
     let by_s = Cell::new(0.0);
     let sim = SimRig::new(SimSpec::preset(asked.device).unwrap(), asked.seed);
     let header = header(asked, &sim);
     let mut rig = Delayed { sim, by_s: &by_s };
-    recorded(&header, |journal| {
+    let record = recorded(&header, |journal| {
         let run = Run {
             rig: &mut rig,
             plan: &mut plan(asked, &header),
@@ -121,7 +128,11 @@ fn explored(asked: Asked) -> Record {
             interrupt: &AtomicBool::new(false),
             vector: asked.vector_bytes.map(|written_bytes| {
                 let vector = SystemVector { written_bytes, ..SystemVector::default() };
-                let measure: Box<MeasureVector> = Box::new(move |_, _| Ok(vector.clone()));
+                let given_s = Rc::clone(&given_s);
+                let measure: Box<MeasureVector> = Box::new(move |(budget_s, _), _| {
+                    given_s.set(Some(budget_s));
+                    Ok(vector.clone())
+                });
                 measure
             }),
             journal,
@@ -132,7 +143,8 @@ fn explored(asked: Asked) -> Record {
             },
         };
         explore(run, Earlier::default()).unwrap();
-    })
+    });
+    (record, given_s.get())
 }
 
 /// Relative errors of the throughput of 300 random workloads against the law.
@@ -270,6 +282,17 @@ fn what_the_vector_leaves_of_its_bytes_is_for_the_visits() {
     let end = explored(asked).end.unwrap();
     let by_visits = end.written_bytes - GIB / 5;
     assert!((8 * GIB + GIB / 4..=10 * GIB).contains(&by_visits), "{by_visits}");
+}
+
+#[test]
+fn graphs_that_are_missing_have_half_of_the_vectors_time() {
+    let given_s = |device, budget_s| {
+        let asked = Asked { device, budget_s, vector_bytes: Some(0), ..USUAL };
+        explored_with_vector(asked).1.expect("there is time for a part of it")
+    };
+    assert!((given_s("nvme", 300.0) - 300.0 / 9.0).abs() < 1e-9);
+    let hurried_s = given_s("hdd", 150.0);
+    assert!((10.0..20.0).contains(&hurried_s), "{hurried_s}");
 }
 
 #[test]

@@ -2,10 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use ioscape_model::{Access, Curve};
+use ioscape_model::{Access, Curve, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Sample, Training};
+
+/// Directions, as places in pairs.
+pub(super) const READ: usize = 0;
+pub(super) const WRITE: usize = 1;
+/// Reads or writes count as such from this share on.
+const MOSTLY: f64 = 0.9;
 
 /// The kernel caches and reads ahead in pages of this size.
 pub(super) const PAGE_BYTES: f64 = 4096.0;
@@ -17,26 +23,25 @@ const SAME_CACHE: f64 = 1.4;
 /// of the requests miss it. A choice.
 pub(super) const CLEAR: f64 = 1.3;
 
-/// A direct workload with no larger a share of reads says what writes cost.
-const WRITES_MAX_READ_FRAC: f64 = 0.1;
-
 /// True of a direct visit that tells how fast storage takes what the kernel writes back: nine in ten requests write,
 /// and none is synced.
 pub(super) fn tells_of_writes(direct: &Sample) -> bool {
-    let work = &direct.workload;
-    work.read_frac <= WRITES_MAX_READ_FRAC && work.fsync_every == 0
+    is_mostly(&direct.workload, WRITE) && direct.workload.fsync_every == 0
 }
 
-/// How many levels a law has, and where storage begins.
+/// What a law is given before it is fitted: its levels, where storage begins, and what samples tell by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Shape {
-    /// How many for reads and for writes.
-    pub(super) caches: [usize; 2],
-    /// Index of the last cache before storage, for reads and for writes: what misses it counts as a
-    /// request to storage, against the limits. The time beyond nearer levels is storage time as well.
-    pub(super) last_before_storage: [usize; 2],
+    /// How many caches for reads and for writes.
+    pub(super) counts: [usize; 2],
+    /// Misses of this cache and of later ones count as requests to storage, against the limits; for reads and
+    /// for writes.
+    pub(super) first_to_storage: [usize; 2],
+    /// Processor time of a cached read, whatever its size, seconds: half of the quickest read seen. Fitted, it made
+    /// the law no better (`docs/experiments.md`). It counts as exact: no interval has its doubt. With direct access
+    /// half of a device's read counts as processor time; ξ takes it back where several are in flight.
+    pub(super) read_copy_fixed_s: f64,
     /// Set if no visit touched more data than the page cache holds.
-    #[serde(default)]
     pub(super) unpassed: Option<Unpassed>,
 }
 
@@ -64,14 +69,16 @@ pub(super) struct Caches {
     pub(super) is_page_cache: Vec<bool>,
     /// Index of the first real cache: 1 with direct access, whose first is a pseudo-cache.
     pub(super) first_real: usize,
-    /// Whether the only cache for reads, and for writes, was passed by no visit: its size is what the
-    /// machine says, and what lies beyond was measured by cold reads or past the page cache.
-    pub(super) is_unpassed: [bool; 2],
+    /// Whether the only cache for writes has the size that the machine says: no border was found on writes, but
+    /// direct writes tell what lies beyond.
+    pub(super) is_write_size_assumed: bool,
     /// Whether the device layer says what write-back costs: no visit was far beyond the write cache.
     pub(super) has_device_writes: bool,
-    /// Set if no visit touched more data than the page cache holds; measured by cold reads.
-    #[serde(default)]
+    /// Set if no visit touched more data than the page cache holds: the size of the only cache for reads is what
+    /// the machine says, and cold reads measured what lies beyond.
     unpassed: Option<Unpassed>,
+    /// Of warm visits that mostly read, seconds.
+    quickest_read_s: f64,
 }
 
 impl Caches {
@@ -111,10 +118,9 @@ impl Caches {
             }
             write.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        let (mut is_unpassed, mut has_device_writes, mut unpassed) = ([false; 2], false, None);
+        let (mut is_write_size_assumed, mut has_device_writes, mut unpassed) = (false, false, None);
         if let Some(bytes) = unpassed_bytes(training).filter(|_| read.is_empty()) {
             read.push(bytes);
-            is_unpassed[0] = true;
             unpassed = Some(Unpassed {
                 stream_rate: stream_rate(&training.cold),
                 window_pages: training.read_ahead_bytes as f64 / PAGE_BYTES,
@@ -123,7 +129,7 @@ impl Caches {
             if write.is_empty() && has_device_writes {
                 let dirty = training.host.dirty_limit_bytes as f64;
                 write.push((if dirty > 0.0 { dirty.min(bytes) } else { bytes }, false));
-                is_unpassed[1] = true;
+                is_write_size_assumed = true;
             }
         }
         let (write, is_page_cache) = write.into_iter().unzip();
@@ -133,24 +139,26 @@ impl Caches {
             write,
             is_page_cache,
             first_real,
-            is_unpassed,
+            is_write_size_assumed,
             has_device_writes,
             unpassed,
+            quickest_read_s: quickest_s(training, READ),
         }
     }
 
-    /// Data to which the model answers though no visit of a warm cache went so far, for reads and for
-    /// writes: the part that is put together.
+    /// Whether reads, and writes, are answered beyond the data that any visit of a warm cache touched: put
+    /// together from cold reads and direct writes.
     pub(super) fn is_put_together(&self) -> [bool; 2] {
-        let writes = self.is_unpassed[0] && !self.write.is_empty();
-        [self.is_unpassed[0], writes]
+        let is_unpassed = self.unpassed.is_some();
+        [is_unpassed, is_unpassed && !self.write.is_empty()]
     }
 
     pub(super) fn shape(&self) -> Shape {
         let absorbing = self.is_page_cache.iter().rposition(|is_page_cache| !is_page_cache);
         Shape {
-            caches: [self.read.len(), self.write.len()],
-            last_before_storage: [self.read.len().saturating_sub(1), absorbing.unwrap_or(0)],
+            counts: [self.read.len(), self.write.len()],
+            first_to_storage: [self.read.len().saturating_sub(1), absorbing.unwrap_or(0)],
+            read_copy_fixed_s: self.quickest_read_s / 2.0,
             unpassed: self.unpassed,
         }
     }
@@ -206,6 +214,22 @@ fn stream_rate(cold: &[Sample]) -> f64 {
         Some((streamed, random)) if random.is_finite() => (streamed / random).clamp(least, most),
         _ => 1.0,
     }
+}
+
+pub(super) fn is_mostly(work: &Workload, direction: usize) -> bool {
+    let share = if direction == READ { work.read_frac } else { 1.0 - work.read_frac };
+    share >= MOSTLY
+}
+
+/// Least time of a request alone in flight, in warm visits that mostly read, or write, seconds; in all of them where
+/// there are no such visits.
+pub(super) fn quickest_s(training: &Training, direction: usize) -> f64 {
+    let least = |is: &dyn Fn(&Workload) -> bool| {
+        let of = training.samples.iter().filter(|sample| is(&sample.workload));
+        of.map(request_s).fold(f64::INFINITY, f64::min)
+    };
+    let chosen = least(&|work| is_mostly(work, direction));
+    if chosen.is_finite() { chosen } else { least(&|_| true) }
 }
 
 /// Seconds per request of one process.

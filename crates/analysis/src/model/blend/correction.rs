@@ -35,7 +35,7 @@ const EVALUATIONS: usize = 40;
 /// Samples that the multipliers are found from at most: time goes with the cube of their number.
 const CHOSEN_BY_MAX: usize = 150;
 /// A sample further than this many standard deviations from what the others say of it gets more noise.
-/// With it the earlier law's median error fell from 12.5 to 9.9 % (`docs/experiments.md`).
+/// With it the median error of the law of commit f0dba86 fell from 12.5 to 9.9 % (`docs/experiments.md`).
 const SCORE_MAX: f64 = 2.0;
 /// Rounds of that: a sample that is doubted changes what the others say.
 const ROUNDS: usize = 2;
@@ -105,7 +105,7 @@ struct Learnt {
     multipliers: [f64; 2],
     places: Vec<Place>,
     /// Measured over the law's throughput, as a logarithm, and the variance of it, for each sample.
-    missed: Vec<f64>,
+    residuals: Vec<f64>,
     noise: Vec<f64>,
     /// How many times as large the caches for reads and for writes are supposed to be.
     cache_factors: [f64; 2],
@@ -121,14 +121,14 @@ impl TryFrom<Learnt> for Correction {
     type Error = &'static str;
 
     fn try_from(learnt: Learnt) -> Result<Self, Self::Error> {
-        let Learnt { multipliers, places, missed, noise, .. } = &learnt;
-        if places.len() != missed.len() || places.len() != noise.len() {
+        let Learnt { multipliers, places, residuals, noise, .. } = &learnt;
+        if places.len() != residuals.len() || places.len() != noise.len() {
             return Err("a sample lacks what was learnt from it");
         }
         let process = GaussianProcess::fit(
             &(multipliers[0].powi(2) * kernel(&places.iter().collect::<Vec<&Place>>())),
             noise,
-            missed,
+            residuals,
         );
         Ok(Self { learnt, process: process.ok_or("nothing fits the samples")? })
     }
@@ -151,8 +151,9 @@ impl Correction {
             }
         });
         let noise = data.with_outliers_doubted(multipliers)?;
-        let missed = data.missed;
-        Self::try_from(Learnt { multipliers, places, missed, noise, cache_factors: [1.0; 2] }).ok()
+        let residuals = data.residuals;
+        Self::try_from(Learnt { multipliers, places, residuals, noise, cache_factors: [1.0; 2] })
+            .ok()
     }
 
     /// Learns from other samples, or under another law, with the multipliers kept.
@@ -188,7 +189,7 @@ impl Correction {
 struct Data {
     kernel: DMatrix<f64>,
     noise: Vec<f64>,
-    missed: Vec<f64>,
+    residuals: Vec<f64>,
 }
 
 impl Data {
@@ -201,12 +202,12 @@ impl Data {
             noise: chosen()
                 .map(|(sample, place)| place.noise() / f64::from(sample.visits.max(1)))
                 .collect(),
-            missed: chosen().map(|(sample, _)| super::fit::missed(sample, law)).collect(),
+            residuals: chosen().map(|(sample, _)| super::fit::residual(sample, law)).collect(),
         }
     }
 
     fn process(&self, amplitude: f64, noise: &[f64]) -> Option<GaussianProcess> {
-        GaussianProcess::fit(&(amplitude.powi(2) * &self.kernel), noise, &self.missed)
+        GaussianProcess::fit(&(amplitude.powi(2) * &self.kernel), noise, &self.residuals)
     }
 
     /// Factors on amplitudes and noise that make the samples likeliest.
@@ -233,7 +234,7 @@ impl Data {
             for (index, (mean, variance)) in said.into_iter().enumerate() {
                 // Its own noise is part of the variance.
                 let others = variance - noise[index];
-                let needed = ((self.missed[index] - mean) / SCORE_MAX).powi(2) - others;
+                let needed = ((self.residuals[index] - mean) / SCORE_MAX).powi(2) - others;
                 noise[index] = needed.max(plain[index]);
             }
         }

@@ -5,23 +5,23 @@ use ioscape_stats::{median, robust_sd};
 
 use super::caches::Caches;
 use super::law::Law;
-use super::parameters::{BEYOND_SEEN, Common, EXTRAS, LIMITS};
-use super::side_by_side::side_by_side;
+use super::parallel_map::parallel_map;
+use super::parameters::{Common, EXTRAS, LIMIT_OVER_SEEN, LIMITS};
 use crate::model::training::FIXED_SD;
 use crate::model::{Sample, Training};
 
-/// Residuals beyond this many standard deviations count linearly. The inflated misfit leaves those to
-/// a few samples far out.
+/// Residuals beyond this many standard deviations count linearly; the inflated misfit leaves only a few there.
 const HUBER: f64 = 2.0;
 /// Misfit assumed by the first fits, from each start: standard deviation of ln throughput.
 const MISFIT_START: f64 = 0.08;
-/// Bounds of the misfit that is then measured, before it is inflated.
+/// Bounds of the misfit that is then measured, before it is inflated: no visit repeats better than the first, and a law
+/// that misses by more than the second is of no use. Choices.
 const MISFIT_MIN: f64 = 0.01;
 const MISFIT_MAX: f64 = 0.3;
-/// The measured misfit is inflated by this for the last fit: neighbouring samples are missed in one
-/// direction, so that 36 (its square) say no more of the parameters than one that is missed by chance.
-/// With the earlier law, held out: mean |ln error| 0.205 without, 0.180, 0.174, 0.175 with 4, 6 and 10.
-const MISSED_ALIKE: f64 = 6.0;
+/// The measured misfit is inflated by this for the last fit: the law misses neighbouring samples in one
+/// direction, so that 36 (its square) weigh no more than one that is independent.
+/// With the law of commit f0dba86, held out: mean |ln error| 0.205 without, 0.180, 0.174, 0.175 with 4, 6 and 10.
+const MISFIT_INFLATION: f64 = 6.0;
 /// Misfit assumed for extras, which are too few for theirs to be measured.
 const EXTRAS_MISFIT: f64 = 0.1;
 /// Steps of the search from each start: enough to tell the best.
@@ -41,16 +41,16 @@ pub(super) fn best_fit(
     let fit_from = |start: &Vec<f64>, inflated: f64, steps_max: usize| {
         fit_law(samples, caches, priors, start, (inflated, steps_max))
     };
-    let fits = side_by_side(&starts(priors), |start| fit_from(start, MISFIT_START, STEPS_FIRST));
+    let fits = parallel_map(&starts(priors), |start| fit_from(start, MISFIT_START, STEPS_FIRST));
     let first = fits.into_iter().min_by(|one, other| one.cost.total_cmp(&other.cost))?;
     let law = Law::from_scaled(caches.shape(), &first.parameters);
     let inflated = inflated_misfit(&training.samples, &law);
     Some((fit_from(&first.parameters, inflated, STEPS_LAST), inflated))
 }
 
-/// Fits the law to samples, residuals in units of the sample's own error and the misfit: first to the
-/// plain samples; then, to the extras, the parameters that only they depend on and the limits that the
-/// plain ones left open. All other parameters stay as without extras.
+/// Fits the law to samples, residuals in units of the sample's own error and the misfit: first to those without
+/// extras; then, to the extras, the parameters that only they depend on and the limits that the first fit left
+/// open. All other parameters stay as without extras.
 pub(super) fn fit_law(
     samples: &[&Sample],
     caches: &Caches,
@@ -58,18 +58,18 @@ pub(super) fn fit_law(
     start: &[f64],
     (inflated, steps_max): (f64, usize),
 ) -> Fit {
-    let (extras, plain): (Vec<&Sample>, Vec<&Sample>) =
+    let (extras, others): (Vec<&Sample>, Vec<&Sample>) =
         samples.iter().partition(|sample| sample.workload.has_extras());
     let fit_to = |samples: &[&Sample], priors: &[Prior], start: &[f64], inflated: f64| {
         let residuals = |at: &[f64], out: &mut Vec<f64>| {
             let law = Law::from_scaled(caches.shape(), at);
             out.extend(
-                samples.iter().map(|sample| missed(sample, &law) / sample.sd.hypot(inflated)),
+                samples.iter().map(|sample| residual(sample, &law) / sample.sd.hypot(inflated)),
             );
         };
         least_squares::fit(residuals, priors, start, Settings { huber: HUBER, steps_max })
     };
-    let mut fit = fit_to(&plain, priors, start, inflated);
+    let mut fit = fit_to(&others, priors, start, inflated);
     if !extras.is_empty() {
         let second_prior = |index: usize, at: &f64| match index {
             _ if EXTRAS.contains(&index) => priors[index],
@@ -96,17 +96,17 @@ pub(super) fn fit_law(
 }
 
 /// ln(measured / said by the law).
-pub(super) fn missed(sample: &Sample, law: &Law) -> f64 {
+pub(super) fn residual(sample: &Sample, law: &Law) -> f64 {
     sample.ln_throughput - law.ln_throughput(&sample.workload)
 }
 
 /// Where the search begins: the priors' means, and others that decide between explanations which the
 /// search cannot cross.
 fn starts(priors: &[Prior]) -> Vec<Vec<f64>> {
-    use Common::{ProcessorCache, ReadBytes, ReadParallel, Requests, Waited, WriteBytes};
+    use Common::{ProcessorCache, ReadLimit, ReadParallel, RequestLimit, Waited, WriteLimit};
     let mean: Vec<f64> = priors.iter().map(|prior| prior.mean).collect();
-    // From far above, a limit changes nothing and is not found: begin where it was reached.
-    let seen = -BEYOND_SEEN.ln();
+    // From far above, a limit changes nothing and is not found: begin about where it was reached.
+    let seen = -LIMIT_OVER_SEEN.ln();
     let others: [&[(Common, f64)]; 6] = [
         &[],
         // A small share of the processor's cache.
@@ -116,7 +116,7 @@ fn starts(priors: &[Prior]) -> Vec<Vec<f64>> {
         &[(Waited, -2.0)],
         // Storage serves several reads at a time.
         &[(ReadParallel, 1.0)],
-        &[(Requests, seen), (ReadBytes, seen), (WriteBytes, seen)],
+        &[(RequestLimit, seen), (ReadLimit, seen), (WriteLimit, seen)],
     ];
     let start = |others: &&[(Common, f64)]| {
         let mut start = mean.clone();
@@ -126,12 +126,12 @@ fn starts(priors: &[Prior]) -> Vec<Vec<f64>> {
     others.iter().map(start).collect()
 }
 
-/// The misfit beyond the samples' own errors, inflated: [`MISSED_ALIKE`] times what exceeds
+/// The misfit beyond the samples' own errors, inflated: [`MISFIT_INFLATION`] times what exceeds
 /// [`MISFIT_MIN`], which is taken for chance.
 fn inflated_misfit(samples: &[Sample], law: &Law) -> f64 {
-    let usual = robust_sd(samples.iter().map(|sample| missed(sample, law))).unwrap_or(0.0);
+    let usual = robust_sd(samples.iter().map(|sample| residual(sample, law))).unwrap_or(0.0);
     let sd = median(samples.iter().map(|sample| sample.sd)).unwrap_or(0.0);
     let misfit = (usual.powi(2) - sd.powi(2)).max(0.0).sqrt().clamp(MISFIT_MIN, MISFIT_MAX);
     let alike = (misfit.powi(2) - MISFIT_MIN.powi(2)).sqrt();
-    (MISSED_ALIKE * alike).hypot(MISFIT_MIN)
+    (MISFIT_INFLATION * alike).hypot(MISFIT_MIN)
 }

@@ -3,7 +3,8 @@
 //! The mean time of a request is the sum over kinds of request (reads and writes, hits and misses) of
 //! share times time. A product of curves cannot say that. `s` is the mean request size, `U` the data
 //! touched, `N` the processes, `r` and `q` the shares of reads and of sequential requests; the
-//! parameters' symbols are those of the table in `parameters`, with `d` for the direction:
+//! parameters' symbols are those of the table in `parameters`, with `d` for the direction; `a_r` is half of the
+//! quickest read seen:
 //!
 //! ```text
 //! normₖ(x, y)   = (xᵏ + yᵏ)^(1/k)                            a soft maximum; k = 1 is the sum
@@ -14,13 +15,17 @@
 //! copy   = Σ_d share_d (a_d + s/b_d · (1 + κ (1 − min(1, L'/U*))))    processor, always paid
 //! reads  = r Σᵢ hᵢ ((1 − q⁷ (1 − ρ)) A + s/B)                storage, beyond the read caches
 //! writes = (1 − r) Σᵢ hᵢ ((1 − q (1 − ρ)) A + s/B)           storage, beyond the write caches
-//! limits = norm₈(normₖ(read, written)/(s R), normₖ(read/B_r, written/B_w)), 1/k = σ + (1 − σ)/8
-//!                                                            of bytes that get to storage, per request
+//! limits = norm₈(normₖ(n_r, n_w)/R, normₖ(v_r/B_r, v_w/B_w)), 1/k = σ + (1 − σ)/8
+//!                                                            n, v: requests and bytes that get to storage, per request
 //! W = copy + reads + ω writes                                a process waits for this
 //! S = norm₈(reads/m_r + writes/m_w, limits)                  storage is busy for this
 //! Z = (softmax(W, S)² + (N² − 1) S²)^½                       N processes queue for storage
 //! T = Z₁ norm₆(Z, N copy/P) / norm₆(Z₁, copy/P)              and share P processors; Z₁ is Z of N = 1
 //! X = N / T                                                  requests per second
+//! Q > 1:
+//! copy'  = ξ^(1 − 1/Q) copy                                   a process copies what it has in flight one by one
+//! T'     = Q norm₈(T(N Q)/Q, copy') · T(N)/norm₈(T(N), copy')   X = N Q/T'; T(N) is T as above, T(N Q) that of
+//!                                                            N Q requests at a time with the changes below
 //! ```
 //!
 //! Uniform access to `U` bytes finds its data in a cache of `C` bytes with probability `min(1, C/U)`,
@@ -33,19 +38,33 @@
 //! `U* = U + N (Q − 1) s`: the buffers of further requests in flight fill the processor's cache, too.
 //!
 //! With `Q` requests in flight per process, `N Q` of them queue for storage, which then serves
-//! `μ^(1 − 1/Q)` times as many at a time; each process still copies its own one after the other, at
-//! `ξ^(1 − 1/Q)` times the cost. With an fdatasync after every `F` writes no write is absorbed: storage
-//! spends `A + s/B + Y/F` on it, and the writer waits for `(A + s/B)/softmin(F, m_f) + Y/F` of that.
+//! `μ^(1 − 1/Q)` times as many at a time (`reads/m_r + writes/m_w` is divided by it, limits are not), and processors
+//! are shared by `copy'`. With an fdatasync after every `F` writes no write is absorbed: storage spends
+//! `A' + s/B + Y/F` on it, `A' = (1 − q (1 − ρ)) A`, and the writer waits for `(A' + s/B)/softmin(F, m_f) + Y/F` of
+//! that; `softmin(F, m_f) = max(1, (F⁻⁴ + m_f⁻⁴)^(−¼))`.
 //!
-//! Where no visit passed the page cache, reads are cold reads and what a cache that holds a part of the data
-//! adds (`vain_bytes`, `looping`, pieces; `docs/method.md`, beyond the memory there is). There
-//! `streamed_reads` takes the place of `q⁷`, and what comes in while a stream is copied is not waited for.
+//! Where no visit touched more data than the page cache holds ([`Unpassed`]), samples say what a read costs
+//! while nothing is cached (cold reads), and the law adds what a cache does that holds a part of the data:
+//!
+//! ```text
+//! n, w   pages of a request, and that the kernel reads ahead at most, at least min(n, 320)
+//! q'     = q r^min(1, (n/100)^½) with seq_scope=any, else q   a write between two reads moves on in the file
+//! h      = C/U (1 − 0.8 q⁸) where U > C, else 1; 0 for cold reads   long runs push out what they ask for next
+//! V      = 4096 ((1 − q') h² min(n/(1 − h), w − n) + q' x y/(x + y))   bytes read in vain, not by cold reads;
+//!          x = min(8 n, 2 n + 28), y = 1.5 w (1 − q')         pages after short runs and after long ones
+//! reads  = r (1 − h) ((1 − q'² (1 − ρ)) A + s/B (1 − q'² (1 − 1/f)) + V/B
+//!              + h (1 − 1/n) (1 − q'²) (A + s/B))             f: `stream_rate`; v_r has r (1 − h) V, too
+//! W      is less by q'² min(reads, (1 − h) copy_r)            the next window comes in while one is copied;
+//!                                                            copy_r: the part of copy that is of reads
+//! ```
+//!
+//! There the first two requests of a run are waited for, hence `q'²`, by the kernel's rules; elsewhere `q⁷` is a choice.
 
 use ioscape_model::{SeqScope, State, Workload};
 use serde::{Deserialize, Serialize};
 
-use super::caches::{PAGE_BYTES, Shape, Unpassed};
-use super::parameters::{Common, OfCache, READ, WRITE, cache_at, scales};
+use super::caches::{PAGE_BYTES, READ, Shape, Unpassed, WRITE};
+use super::parameters::{Common, OfCache, cache_at, scales};
 
 #[cfg(test)]
 mod tests;
@@ -54,27 +73,29 @@ mod tests;
 /// sequential, half of all are. Six is a choice; an exponent that was fitted moved the mean error by
 /// 0.0002 (`docs/experiments.md`).
 const STREAMED_EXPONENT: i32 = 1 + 6;
-/// From this many pages per request on, a stream is broken by every write; with fewer it counts as in
-/// sequence with the share of reads to the power of √(pages/100). The example `read_ahead` of
-/// `ioscape-trace` finds powers of 0.1 to 0.3, 0.2 to 0.3, 0.4 to 0.6 and 0.75 for 2, 8, 19 and 100 pages with
-/// windows of 32 pages, and 0.1 to 0.3 for all of them with windows of 640, which is not in the law yet.
-const BROKEN_PAGES: f64 = 100.0;
+/// From this many pages per request on, every write breaks a stream of reads; with fewer pages the share of reads
+/// to the power of √(pages/100) goes on. A fit to the example `read_ahead` of `ioscape-trace`, which finds powers
+/// of 0.1 to 0.3, 0.2 to 0.3, 0.4 to 0.6 and 0.75 for 2, 8, 19 and 100 pages with windows of 32 pages, but 0.1 to
+/// 0.3 for all of them with windows of 640: there the law breaks more streams than the kernel does.
+const BROKEN_BY_WRITES_PAGES: f64 = 100.0;
 /// The kernel asks storage for at most so many pages at once: 1280 KiB, the usual `max_sectors_kb`.
 const PIECE_PAGES: f64 = 320.0;
-/// Corners between two bounds are rounded, as measured curves are; how much is a choice. Where both are
-/// equal the result is so much above them: 7 % from waiting for oneself to waiting for a busy storage,
+/// Width of the corner from waiting for oneself to waiting for a busy storage, as a share of the wait: where both
+/// are equal 7 % (0.1 ln 2) above. Measured curves have round corners; how round each of these is, is a choice.
 const SOFTNESS: f64 = 0.1;
-/// 41 % in a queue, half way from the balanced-job bound (exponent 1) to the asymptotes (infinity),
+/// Exponent of the corner between waiting and queueing: where both are equal 41 % (2^½) above. Half way from the
+/// balanced-job bound (exponent 1) to the asymptotes (infinity).
 const QUEUEING: f64 = 2.0;
-/// 12 % where processors are shared: in slices of time, which is hardly a queue,
+/// Exponent of the corner where processors are shared: 12 % (2^⅙) above. Slices of time are hardly a queue.
 const SHARING: f64 = 6.0;
-/// 9 % where several resources are needed,
+/// Exponent of the corner where several resources are needed: 9 % (2^⅛) above.
 const RESOURCES: f64 = 8.0;
-/// and 16 % (below, for it is the smaller) between the writes of an fdatasync and what storage takes.
+/// Exponent of the corner between the writes of an fdatasync and what storage takes at a time: 16 % (2^−¼) below,
+/// for the smaller counts.
 const FLUSHING: f64 = 4.0;
 
-/// A processor's own cache over what the caches hold for one processor alone. Of 90 MiB one process on 16
-/// processors read 6.8 GB/s, 16 read 189: more than 16 times as much, for each had 6 MiB to itself. Without
+/// Cache that each further processor adds, as a share of what one processor alone has. Of 90 MiB one process on
+/// 16 processors read 6.8 GB/s, 16 read 189 GB/s: more than 16 times as much, for each had 6 MiB to itself. Without
 /// it maps of two such machines were off by 32 and 59 % (median), with it by 16 and 10 %; on two
 /// processors by 19.0 and 18.3 %, no more than chance (`docs/experiments.md`).
 const OWN_CACHE: f64 = 0.3;
@@ -86,19 +107,21 @@ pub(super) struct Law {
     values: Vec<f64>,
 }
 
-/// What a request of a workload takes on average. Reads come first, then writes, each weighed with its
+/// What a request of a workload takes on average. In pairs reads come first, then writes, each weighed with its
 /// share: without writes their entries are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Times {
     /// Processor time, seconds.
     copy: [f64; 2],
-    /// Storage time, seconds.
+    /// Seconds beyond the nearest level, in farther caches or in storage.
     storage: [f64; 2],
     /// Share of the storage time of writes that the writer waits for.
     waited: f64,
-    /// How much of a stream's saving reads have, and the share of them that miss: while a stream is copied,
-    /// the next window comes in (where no visit passed the cache; 0 elsewhere).
-    overlap: [f64; 2],
+    /// How much of a stream's saving reads have; 0 where a visit passed the cache. The next window of a stream
+    /// comes in while a process copies.
+    streamed: f64,
+    /// Share of the reads that miss.
+    read_misses: f64,
     /// Requests and bytes that get to storage, per request of the workload.
     requests: [f64; 2],
     bytes: [f64; 2],
@@ -137,16 +160,16 @@ impl Law {
 
     /// A parameter of a cache.
     pub(super) fn cache(&self, direction: usize, index: usize, which: OfCache) -> f64 {
-        self.values[cache_at(self.shape, direction, index) + which as usize]
+        self.values[cache_at(self.shape, [direction, index], which)]
     }
 
-    /// Storage time of a request that misses a cache and finds its data in the next, or in storage
-    /// after the last, seconds. `streamed`, 0 to 1: how much of a sequential request's saving it has.
-    pub(super) fn beyond_s(&self, direction: usize, index: usize, size: f64, streamed: f64) -> f64 {
-        let fixed_s = self.cache(direction, index, OfCache::Fixed);
-        let ratio = self.cache(direction, index, OfCache::Sequential);
-        let rate = self.cache(direction, index, OfCache::Rate);
-        let is_last = index + 1 == self.shape.caches[direction];
+    /// Time of a request that misses a cache and finds its data in the next, or in storage after the last,
+    /// beside copying, seconds. `streamed`, 0 to 1: how much of a sequential request's saving it has.
+    pub(super) fn miss_s(&self, direction: usize, index: usize, size: f64, streamed: f64) -> f64 {
+        let fixed_s = self.cache(direction, index, OfCache::MissFixed);
+        let ratio = self.cache(direction, index, OfCache::SequentialOverRandom);
+        let rate = self.cache(direction, index, OfCache::MissRate);
+        let is_last = index + 1 == self.shape.counts[direction];
         let unpassed = self.shape.unpassed.filter(|_| direction == READ && is_last);
         let faster = unpassed.map_or(1.0, |unpassed| unpassed.stream_rate);
         fixed_s * (1.0 - streamed * (1.0 - ratio))
@@ -174,30 +197,27 @@ impl Law {
     }
 
     /// Bytes that the kernel reads in vain for each read that misses a full cache: where neighbouring pages
-    /// are cached, and where a run of requests ends. The numbers are fitted to a simulation of the kernel's
-    /// rules page by page (example `read_ahead` of `ioscape-trace`; `docs/experiments.md`).
+    /// are cached, and where a run of requests ends. Fitted, in pages, to a simulation of the kernel's rules page by
+    /// page (example `read_ahead` of `ioscape-trace`): 41 % too low to 30 % too high.
     fn vain_bytes(work: &Workload, held: f64, unpassed: Unpassed) -> f64 {
         let (pages, in_sequence) = (pages(work), reads_in_sequence(work));
         let window = unpassed.window_pages.max(pages.min(PIECE_PAGES));
-        // At random: what lies before has been cached for longer than the request, and is read on from.
-        let behind = (pages / (1.0 - held).max(0.01)).min((window - pages).max(0.0));
-        let beside = (1.0 - in_sequence) * held * held * behind;
-        // A short run has begun a window of so many pages for each of its requests; a long one ends once in
-        // 1/(1 − in_sequence) requests, with the largest window and half of another begun.
-        let begun = (8.0 * pages).min(2.0 * pages + 28.0);
-        let largest = 1.5 * window * (1.0 - in_sequence);
-        let after_runs = in_sequence * begun * largest / (begun + largest);
+        // At random: if the page before the request is cached, the kernel takes it for the end of a stream and
+        // reads ahead by the length of the cached run (`try_context_readahead`).
+        let run = (pages / (1.0 - held).max(0.01)).min((window - pages).max(0.0));
+        let beside = (1.0 - in_sequence) * held * held * run;
+        // Pages of the window that a short run has begun, of small and of large requests.
+        let first = (8.0 * pages).min(2.0 * pages + 28.0);
+        // A long run ends once in 1/(1 − in_sequence) requests, with the largest window and half of another begun.
+        let last = 1.5 * window * (1.0 - in_sequence);
+        let after_runs = in_sequence * first * last / (first + last);
         (beside + after_runs) * PAGE_BYTES
     }
 
     /// Share of requests that miss each cache and find their data in the next, or in storage after the
     /// last. What-if sizes may be out of order: a cache no larger than one before it serves nothing.
-    fn served_beyond(
-        &self,
-        direction: usize,
-        work: &Workload,
-    ) -> impl Iterator<Item = (usize, f64)> {
-        let count = self.shape.caches[direction];
+    fn miss_shares(&self, direction: usize, work: &Workload) -> impl Iterator<Item = f64> {
+        let count = self.shape.counts[direction];
         // Cold reads miss every cache, as if they touched data without end.
         let is_cold = direction == READ && work.state == State::Cold;
         let unique = if is_cold { f64::INFINITY } else { work.unique_bytes as f64 };
@@ -205,19 +225,19 @@ impl Law {
         let mut so_far = 0.0_f64;
         (0..count).map(move |index| {
             let held = |index| {
-                let held = self.cache(direction, index, OfCache::Bytes) / unique;
+                let held = self.cache(direction, index, OfCache::Size) / unique;
                 if held < 1.0 { held * (1.0 - looping) } else { 1.0 }
             };
             so_far = so_far.max(held(index));
             let until = if index + 1 < count { so_far.max(held(index + 1)) } else { 1.0 };
-            (index, until - so_far)
+            until - so_far
         })
     }
 
     /// Where the time of a request goes.
     pub(super) fn times(&self, work: &Workload) -> Times {
         use Common::{MemoryCost, ProcessorCache, Processors};
-        use Common::{ReadFixed, ReadRate, WriteFixed, WriteRate};
+        use Common::{ReadCopyRate, WriteCopyFixed, WriteCopyRate};
         let size = work.size_mean as f64;
         let share = [work.read_frac, 1.0 - work.read_frac];
         // Reads are read ahead in long runs; writes are merged in any.
@@ -227,31 +247,31 @@ impl Law {
         let cached = self.get(ProcessorCache) * (1.0 + OWN_CACHE * further);
         let in_memory = 1.0 - (cached / copied_over_bytes(work)).min(1.0);
         let slower = 1.0 + self.get(MemoryCost) * in_memory;
-        let copy = |fixed, rate| self.get(fixed) + size / self.get(rate) * slower;
-        let copy = [copy(ReadFixed, ReadRate), copy(WriteFixed, WriteRate)];
-        let [mut storage, mut asked, mut missed] = [[0.0; 2]; 3];
+        let copy = |fixed_s, rate| fixed_s + size / self.get(rate) * slower;
+        let copy = [
+            copy(self.shape.read_copy_fixed_s, ReadCopyRate),
+            copy(self.get(WriteCopyFixed), WriteCopyRate),
+        ];
+        let [mut storage, mut asked] = [[0.0; 2]; 2];
         for direction in [READ, WRITE] {
-            for (index, here) in self.served_beyond(direction, work) {
-                missed[direction] += here;
+            for (index, share) in self.miss_shares(direction, work).enumerate() {
                 storage[direction] +=
-                    here * self.beyond_s(direction, index, size, streamed[direction]);
-                let is_asked = index >= self.shape.last_before_storage[direction];
-                asked[direction] += if is_asked { here } else { 0.0 };
+                    share * self.miss_s(direction, index, size, streamed[direction]);
+                let is_asked = index >= self.shape.first_to_storage[direction];
+                asked[direction] += if is_asked { share } else { 0.0 };
             }
         }
-        let mut overlap = [0.0; 2];
+        let read_misses = self.miss_shares(READ, work).sum();
         let mut vain_bytes = 0.0;
-        if let Some(unpassed) = self.shape.unpassed {
-            let last = self.shape.caches[READ] - 1;
-            if work.state != State::Cold {
-                let held = 1.0 - missed[READ];
-                vain_bytes = missed[READ] * Self::vain_bytes(work, held, unpassed);
-                // A random read of several pages finds some of them and waits for the rest in pieces.
-                let pieces = held * (1.0 - 1.0 / pages(work)) * (1.0 - streamed[READ]);
-                storage[READ] += vain_bytes / self.cache(READ, last, OfCache::Rate)
-                    + missed[READ] * pieces * self.beyond_s(READ, last, size, 0.0);
-            }
-            overlap = [streamed[READ], missed[READ]];
+        if let Some(unpassed) = self.shape.unpassed.filter(|_| work.state != State::Cold) {
+            let last = self.shape.counts[READ] - 1;
+            let held = 1.0 - read_misses;
+            vain_bytes = read_misses * Self::vain_bytes(work, held, unpassed);
+            // A random read of several pages finds some of them and waits for the rest in pieces, each of which
+            // costs as much as a whole read: one more where a block of cached pages ends within the request.
+            let pieces = held * (1.0 - 1.0 / pages(work)) * (1.0 - streamed[READ]);
+            storage[READ] += vain_bytes / self.cache(READ, last, OfCache::MissRate)
+                + read_misses * pieces * self.miss_s(READ, last, size, 0.0);
         }
         let mut waited = self.get(Common::Waited);
         if work.fsync_every > 0 {
@@ -264,7 +284,8 @@ impl Law {
             copy: weighed(copy),
             storage: weighed(storage),
             waited,
-            overlap,
+            streamed: self.shape.unpassed.map_or(0.0, |_| streamed[READ]),
+            read_misses,
             requests: weighed(asked),
             bytes: weighed([asked[READ] * size + vain_bytes, asked[WRITE] * size]),
         }
@@ -274,8 +295,8 @@ impl Law {
     /// and the share of it that the writer waits for: several writes are on their way at a time.
     fn synced(&self, work: &Workload) -> (f64, f64) {
         let every = f64::from(work.fsync_every);
-        let beyond_s = |last| self.beyond_s(WRITE, last, work.size_mean as f64, work.seq_frac);
-        let written_s = self.shape.caches[WRITE].checked_sub(1).map_or(0.0, beyond_s);
+        let miss_s = |last| self.miss_s(WRITE, last, work.size_mean as f64, work.seq_frac);
+        let written_s = self.shape.counts[WRITE].checked_sub(1).map_or(0.0, miss_s);
         let parallel = self.get(Common::SyncParallel);
         let at_a_time = norm(FLUSHING, every.recip(), parallel.recip()).recip().max(1.0);
         let sync_s = self.get(Common::Sync) / every;
@@ -285,32 +306,32 @@ impl Law {
 
     /// Storage is busy for this long per request: its work or its limits, the larger, seconds.
     fn busy_s(&self, times: &Times, depth: f64) -> f64 {
-        let overlap = self.get(Common::DepthOverlap).powf(1.0 - 1.0 / depth);
+        let at_a_time = self.get(Common::DepthOverlap).powf(1.0 - 1.0 / depth);
         let working = times.storage[READ] / self.get(Common::ReadParallel)
             + times.storage[WRITE] / self.get(Common::WriteParallel);
         // Reads and writes add up where they share a limit; where each has its own, the larger counts.
-        let shared = self.get(Common::Shared);
+        let shared = self.get(Common::LimitShared);
         let exponent = (shared + (1.0 - shared) / RESOURCES).recip();
         let limited = |of: [f64; 2], reads, writes| {
             norm(exponent, of[READ] / self.get(reads), of[WRITE] / self.get(writes))
         };
-        let requests = limited(times.requests, Common::Requests, Common::Requests);
-        let moving = limited(times.bytes, Common::ReadBytes, Common::WriteBytes);
-        norm(RESOURCES, working / overlap, norm(RESOURCES, requests, moving))
+        let requests = limited(times.requests, Common::RequestLimit, Common::RequestLimit);
+        let moving = limited(times.bytes, Common::ReadLimit, Common::WriteLimit);
+        norm(RESOURCES, working / at_a_time, norm(RESOURCES, requests, moving))
     }
 
-    /// Seconds from one completion of a process to its next, times its requests in flight.
+    /// Mean response time of a request, seconds.
     fn response_s(&self, times: &Times, process_num: f64, depth: f64) -> f64 {
-        let period = self.period_s(times, process_num, depth);
+        let queued = self.queued_s(times, process_num, depth);
         if depth <= 1.0 {
-            return period;
+            return queued;
         }
         // A process copies what it has in flight one after the other. The rounded corner is divided
         // out at depth 1, which is to come out as it does without.
         let copied = self.copied_s(times, depth);
-        let at_depth_1 = self.period_s(times, process_num, 1.0);
+        let at_depth_1 = self.queued_s(times, process_num, 1.0);
         let corner = at_depth_1 / norm(RESOURCES, at_depth_1, copied);
-        depth * norm(RESOURCES, period / depth, copied) * corner
+        depth * norm(RESOURCES, queued / depth, copied) * corner
     }
 
     /// Processor time of a request with so many in flight, seconds.
@@ -319,12 +340,11 @@ impl Law {
         cost * (times.copy[READ] + times.copy[WRITE])
     }
 
-    /// Seconds from one completion to the next of each of `process_num × depth` requests, as if each
-    /// were of a process of its own.
-    fn period_s(&self, times: &Times, process_num: f64, depth: f64) -> f64 {
-        let [streamed, missed] = times.overlap;
-        let overlapped = streamed * times.storage[READ].min(missed * times.copy[READ]);
-        let wait = times.copy[READ] + times.copy[WRITE] + times.storage[READ] - overlapped
+    /// Response time if each of the `process_num × depth` requests were of a process of its own, seconds.
+    fn queued_s(&self, times: &Times, process_num: f64, depth: f64) -> f64 {
+        let meanwhile =
+            times.streamed * times.storage[READ].min(times.read_misses * times.copy[READ]);
+        let wait = times.copy[READ] + times.copy[WRITE] + times.storage[READ] - meanwhile
             + times.waited * times.storage[WRITE];
         let busy = self.busy_s(times, depth);
         let alone = soft_max(wait, busy);
@@ -387,12 +407,13 @@ fn pages(work: &Workload) -> f64 {
     (work.size_mean as f64 / PAGE_BYTES).max(1.0)
 }
 
-/// Share of reads that the kernel takes for parts of a stream: a write between two reads of one moves on past
-/// what the second would continue, but the pages it leaves count as the stream's.
+/// Share of reads that the kernel takes for parts of a stream. With [`SeqScope::Any`] a write between two reads moves
+/// the position on, so the next read skips what was written; where that is little, the kernel goes on with the stream.
 fn reads_in_sequence(work: &Workload) -> f64 {
     let is_broken = work.seq_scope == SeqScope::Any;
-    let lost = if is_broken { (pages(work) / BROKEN_PAGES).sqrt().min(1.0) } else { 0.0 };
-    work.seq_frac * work.read_frac.powf(lost)
+    let exponent =
+        if is_broken { (pages(work) / BROKEN_BY_WRITES_PAGES).sqrt().min(1.0) } else { 0.0 };
+    work.seq_frac * work.read_frac.powf(exponent)
 }
 
 /// Memory that copying goes over again and again, bytes: the data touched, and the buffers of requests

@@ -1,38 +1,36 @@
 //! The parameters of the law: a row each with name, unit, prior and why it is there. What each brings on
 //! simulated and on real systems stands in `docs/experiments.md`, measured with `--each` of the example `laws`.
 //!
-//! Standard deviations of the priors are choices, wide enough (a factor of 2 to 7) that a few samples
-//! decide; only a cache's size is all but known, from the search for its border.
+//! Standard deviations of the priors are choices, wide enough (a factor of 1.6 to 7) that a few samples decide.
+//! Better known are the sizes of caches, from the search for their borders, and what other measurements say
+//! ([`known_elsewhere`]).
 
 use ioscape_model::{Access, State, Workload};
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::median;
 
-use super::caches::{CLEAR, Caches, Shape, request_s, tells_of_writes};
+use super::caches::{
+    CLEAR, Caches, READ, Shape, WRITE, is_mostly, quickest_s, request_s, tells_of_writes,
+};
 use crate::model::training::FIXED_SD;
 use crate::model::{Sample, Training};
-
-/// Directions, as places in pairs.
-pub(super) const READ: usize = 0;
-pub(super) const WRITE: usize = 1;
 
 /// A parameter that every system has: its place in [`TABLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Common {
-    ReadFixed,
-    WriteFixed,
-    ReadRate,
-    WriteRate,
+    WriteCopyFixed,
+    ReadCopyRate,
+    WriteCopyRate,
     ProcessorCache,
     MemoryCost,
     Processors,
     ReadParallel,
     WriteParallel,
     Waited,
-    Requests,
-    ReadBytes,
-    WriteBytes,
-    Shared,
+    RequestLimit,
+    ReadLimit,
+    WriteLimit,
+    LimitShared,
     DepthCopy,
     DepthOverlap,
     Sync,
@@ -44,16 +42,16 @@ pub(super) const EXTRAS: std::ops::Range<usize> = Common::DepthCopy as usize..TA
 
 /// Limits of storage, and how far reads and writes share them.
 pub(super) const LIMITS: std::ops::Range<usize> =
-    Common::Requests as usize..Common::Shared as usize + 1;
+    Common::RequestLimit as usize..Common::LimitShared as usize + 1;
 
 /// A parameter of each cache: its size, and what a request costs that misses it and is served by the
 /// next level, which is storage after the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OfCache {
-    Bytes,
-    Fixed,
-    Sequential,
-    Rate,
+    Size,
+    MissFixed,
+    SequentialOverRandom,
+    MissRate,
 }
 
 /// How a parameter is fitted: so that every real number is a possible value.
@@ -90,35 +88,30 @@ pub(super) struct Parameter {
 
 /// The parameters that every system has, in the order of [`Common`].
 #[rustfmt::skip]
-pub(super) const TABLE: [Parameter; 18] = [
-    Parameter { name: "read_fixed_s", symbol: "a_r", unit: "s", scale: Scale::Ln, sd: 1.5,
-        about: "processor time of a cached read, whatever its size",
-        expected: "half of the quickest read seen",
-        mean: |seen, _| (seen.least_s(READ) / 2.0).ln(),
-        why: "a system call takes time whatever its size" },
+pub(super) const TABLE: [Parameter; 17] = [
     Parameter { name: "write_fixed_s", symbol: "a_w", unit: "s", scale: Scale::Ln, sd: 1.5,
         about: "processor time of a write that the page cache takes, whatever its size",
         expected: "half of the quickest write seen",
-        mean: |seen, _| (seen.least_s(WRITE) / 2.0).ln(),
-        why: "writes take another way through the kernel than reads" },
+        mean: |seen, _| (quickest_s(seen.training, WRITE) / 2.0).ln(),
+        why: "a system call takes time whatever its size, and writes take another way through the kernel than reads" },
     Parameter { name: "read_bytes_per_s", symbol: "b_r", unit: "B/s", scale: Scale::Ln, sd: 1.5,
         about: "rate at which one process copies data it reads",
         expected: "the highest throughput seen",
-        mean: |seen, _| seen.highest().ln(),
+        mean: |seen, _| seen.highest_bytes_per_s().ln(),
         why: "copying grows with the size" },
     Parameter { name: "write_bytes_per_s", symbol: "b_w", unit: "B/s", scale: Scale::Ln, sd: 1.5,
         about: "rate at which one process copies data it writes",
         expected: "half of the highest throughput seen",
-        mean: |seen, _| (seen.highest() / 2.0).ln(),
+        mean: |seen, _| (seen.highest_bytes_per_s() / 2.0).ln(),
         why: "copying grows with the size" },
     Parameter { name: "processor_cache_bytes", symbol: "L", unit: "B", scale: Scale::Ln, sd: 1.5,
         about: "data below this is copied from the processor's cache",
-        expected: "the border found to be the processor's, else a third of the last-level cache, which others share, else 1 MB",
+        expected: "the border found to be the processor's, else 1/e of the last-level cache, which other programs share, else 1 MB",
         mean: |seen, _| seen.processor_cache_bytes().ln(),
         why: "a step at the processor's cache is not one of storage" },
     Parameter { name: "memory_cost", symbol: "κ", unit: "1", scale: Scale::Ln, sd: 1.0,
-        about: "by how much copying takes longer from memory",
-        expected: "a half",
+        about: "extra time of copying from memory, over that from the processor's cache",
+        expected: "0.5",
         mean: |_, _| 0.5_f64.ln(),
         why: "the height of that step" },
     Parameter { name: "processors", symbol: "P", unit: "1", scale: Scale::Ln, sd: 0.5,
@@ -128,14 +121,14 @@ pub(super) const TABLE: [Parameter; 18] = [
         why: "cached requests of many processes share them; a quota or hyperthreads make them fewer than the host's" },
     Parameter { name: "read_parallel", symbol: "m_r", unit: "1", scale: Scale::Ln, sd: 1.2,
         about: "reads that storage serves at a time",
-        expected: "1.5: fits without requests in flight found 1 to 4",
+        expected: "1.5: fits of the law to depth 1 on simulated devices found 1 to 4",
         mean: |_, _| 1.5_f64.ln(),
         why: "a drive reads for several processes at a time, each of which waits for its own read" },
     Parameter { name: "write_parallel", symbol: "m_w", unit: "1", scale: Scale::Ln, sd: 1.0,
         about: "writes that storage serves at a time",
-        expected: "1",
+        expected: "1, and held there if direct writes tell what write-back costs: theirs is the time of many at once",
         mean: |_, _| 0.0,
-        why: "the like for writes" },
+        why: "a drive takes writes of several processes at a time, as many as its cache and its queue let it" },
     Parameter { name: "write_waited", symbol: "ω", unit: "1", scale: Scale::Logit, sd: 1.5,
         about: "share of write-back that its writer waits for",
         expected: "a half; nearly all with direct access",
@@ -145,31 +138,31 @@ pub(super) const TABLE: [Parameter; 18] = [
     Parameter { name: "storage_requests_per_s", symbol: "R", unit: "1/s", scale: Scale::Ln, sd: 1.0,
         about: "requests per second that storage serves at most; of each kind where σ is 0",
         expected: "3 times the most reads or writes seen to get there, out of reach if none was",
-        mean: |seen, _| seen.limit(0).ln(),
+        mean: |seen, _| seen.limit(Limit::Requests).ln(),
         why: "volumes are sold with it, and no request's time shows it before it is reached" },
     Parameter { name: "storage_read_bytes_per_s", symbol: "B_r", unit: "B/s", scale: Scale::Ln, sd: 1.0,
         about: "bytes per second that storage reads at most",
-        expected: "3 times the most seen to get there, and at least 1.2 times the most that direct requests moved, 8 or more in flight",
-        mean: |seen, _| seen.limit(1).ln(),
+        expected: "3 times the most seen to get there (1.2 if several processes read cold streams), and at least 1.2 times the most that direct requests moved, 8 or more in flight; out of reach if nothing was read there",
+        mean: |seen, _| seen.limit(Limit::Read).ln(),
         why: "the bandwidth of a device or volume" },
     Parameter { name: "storage_write_bytes_per_s", symbol: "B_w", unit: "B/s", scale: Scale::Ln, sd: 1.0,
         about: "bytes per second that storage writes at most",
-        expected: "3 times the most seen to get there, and at least 1.2 times the most that direct requests moved, 8 or more in flight",
-        mean: |seen, _| seen.limit(2).ln(),
+        expected: "3 times the most seen to get there, and at least 1.2 times the most that direct requests moved, 8 or more in flight; out of reach if nothing was written there",
+        mean: |seen, _| seen.limit(Limit::Written).ln(),
         why: "the bandwidth of a device or volume" },
     Parameter { name: "storage_shared", symbol: "σ", unit: "1", scale: Scale::Logit, sd: 2.0,
         about: "how far reads and writes use up the same limits: 1 entirely, 0 where each has its own",
-        expected: "0.73",
+        expected: "0.73: shared limits are somewhat likelier, a choice",
         mean: |_, _| 1.0,
         why: "some volumes count reads and writes together, others apart" },
     Parameter { name: "depth_copy_cost", symbol: "ξ", unit: "1", scale: Scale::Ln, sd: 0.7,
         about: "processor time of a request among many in flight, over one alone",
-        expected: "1",
+        expected: "1, no cost",
         mean: |_, _| 0.0,
         why: "requests in flight are handed over in batches, by another engine than one alone" },
     Parameter { name: "depth_overlap", symbol: "μ", unit: "1", scale: Scale::Ln, sd: 1.5,
         about: "requests that storage serves at a time with many in flight, over those with one",
-        expected: "1",
+        expected: "1, nothing gained",
         mean: |_, _| 0.0,
         why: "queues of a device serve more requests in flight than processes" },
     Parameter { name: "sync_s", symbol: "Y", unit: "s", scale: Scale::Ln, sd: 2.0,
@@ -181,46 +174,45 @@ pub(super) const TABLE: [Parameter; 18] = [
         about: "writes that one fdatasync sends to storage side by side",
         expected: "1",
         mean: |_, _| 0.0,
-        why: "an fdatasync sends its writes to storage side by side" },
+        why: "without it a flush of F writes would cost as much as F writes alone" },
 ];
-
-const CACHE_PARAMETERS: usize = 4;
 
 /// The parameters of each cache, in the order of [`OfCache`].
 #[rustfmt::skip]
-pub(super) const PER_CACHE: [Parameter; CACHE_PARAMETERS] = [
+pub(super) const PER_CACHE: [Parameter; 4] = [
     Parameter { name: "cache_bytes", symbol: "C", unit: "B", scale: Scale::Ln, sd: 0.05,
         about: "size of the cache",
-        expected: "the border found, to 5 %",
-        mean: |seen, cache| seen.cache(cache)[OfCache::Bytes as usize],
+        expected: "the border found, to 5 %; the kernel's limit on dirty data; where no visit passed the page cache what the machine says, to 10 %; 4 KiB with direct access",
+        mean: |seen, cache| seen.sizes(cache)[cache[1]].ln(),
         why: "data beyond it are not found there" },
     Parameter { name: "beyond_fixed_s", symbol: "A", unit: "s", scale: Scale::Ln, sd: 2.0,
         about: "fixed time of a random request that misses the cache and is served by the next level",
-        expected: "half of the median request seen there, else ten times the quickest",
-        mean: |seen, cache| seen.cache(cache)[OfCache::Fixed as usize],
+        expected: "half of the median request seen there, else ten times the quickest; if direct writes tell what write-back costs, the time of the quickest small one less that of its bytes, to 30 %",
+        mean: |seen, cache| seen.miss_fixed_s(cache).ln(),
         why: "a seek, or the latency of the next level" },
     Parameter { name: "beyond_sequential_over_random", symbol: "ρ", unit: "1", scale: Scale::Ln, sd: 1.0,
         about: "fixed time of a sequential one, over that of a random one",
         expected: "0.2 for buffered reads, which are read ahead (0.02 where no visit passed the cache), and for writes told by the device layer; else 1",
-        mean: |seen, cache| seen.cache(cache)[OfCache::Sequential as usize],
+        mean: |seen, cache| seen.sequential_over_random(cache).ln(),
         why: "read-ahead and merging save the fixed part" },
     Parameter { name: "beyond_bytes_per_s", symbol: "B", unit: "B/s", scale: Scale::Ln, sd: 2.0,
         about: "rate at which the next level serves it",
-        expected: "twice the median rate seen there, else a tenth of the highest",
-        mean: |seen, cache| seen.cache(cache)[OfCache::Rate as usize],
-        why: "the bandwidth of the next level" },
+        expected: "twice the median rate seen there, else a tenth of the highest; if direct writes tell what write-back costs, their highest rate, to 30 %",
+        mean: |seen, cache| seen.miss_bytes_per_s(cache).ln(),
+        why: "how fast the bytes of one request move; those of all together are limited by B_r and B_w" },
 ];
 
-/// Where a cache's parameters begin, of the direction 0 for reads and 1 for writes.
-pub(super) fn cache_at(shape: Shape, direction: usize, index: usize) -> usize {
-    TABLE.len() + PER_CACHE.len() * (direction * shape.caches[0] + index)
+/// The place of a parameter of a cache, which is given by its direction and its index.
+pub(super) fn cache_at(shape: Shape, [direction, index]: [usize; 2], which: OfCache) -> usize {
+    let first = if direction == READ { 0 } else { shape.counts[READ] };
+    TABLE.len() + PER_CACHE.len() * (first + index) + which as usize
 }
 
 /// All parameters of a law of this shape, in their order, with their names in full.
 pub(super) fn all(shape: Shape) -> Vec<(String, Parameter)> {
     let common = TABLE.iter().map(|parameter| (parameter.name.to_owned(), *parameter));
     let of_caches =
-        ["read", "write"].into_iter().zip(shape.caches).flat_map(|(direction, count)| {
+        ["read", "write"].into_iter().zip(shape.counts).flat_map(|(direction, count)| {
             (1..=count).flat_map(move |index| {
                 let full = move |p: &Parameter| (format!("{direction}_{}_{index}", p.name), *p);
                 PER_CACHE.iter().map(full)
@@ -229,27 +221,10 @@ pub(super) fn all(shape: Shape) -> Vec<(String, Parameter)> {
     common.chain(of_caches).collect()
 }
 
-/// The parameters as rows of a table in Markdown: symbol, name, unit, what it is, why it is there, mean
-/// of its prior, and by which factor (one standard deviation) it may be off, shares apart.
-pub fn table() -> String {
-    let row = |prefix: &str, it: &Parameter| {
-        let Parameter { name, symbol, unit, about, why, expected, sd, .. } = it;
-        let off = match it.scale {
-            Scale::Ln => format!("× {:.2}", sd.exp()),
-            Scale::Logit => format!("{sd} on the logit"),
-        };
-        format!(
-            "| *{symbol}* | `{prefix}{name}` | {unit} | {about} | {why} | {expected} | {off} |\n"
-        )
-    };
-    let common = TABLE.iter().map(|it| row("", it));
-    common.chain(PER_CACHE.iter().map(|it| row("read_, write_", it))).collect()
-}
-
 /// The scales of all parameters of a law of this shape.
 pub(super) fn scales(shape: Shape) -> impl Iterator<Item = Scale> {
     let of_caches =
-        PER_CACHE.iter().cycle().take(PER_CACHE.len() * shape.caches.iter().sum::<usize>());
+        PER_CACHE.iter().cycle().take(PER_CACHE.len() * shape.counts.iter().sum::<usize>());
     TABLE.iter().chain(of_caches).map(|parameter| parameter.scale)
 }
 
@@ -272,24 +247,22 @@ impl Scale {
 }
 
 /// A limit that was not reached is expected at so many times the most that was seen.
-pub(super) const BEYOND_SEEN: f64 = 3.0;
-/// The like where what was seen is close to the limit: cold streams of several processes, and direct
+pub(super) const LIMIT_OVER_SEEN: f64 = 3.0;
+/// The factor where what was seen is close to the limit itself: cold streams of several processes, and direct
 /// requests with many in flight. A choice.
-const BEYOND_CLOSE: f64 = 1.2;
-/// From so many direct requests in flight on. A choice.
+const LIMIT_OVER_SEEN_IF_CLOSE: f64 = 1.2;
+/// Direct visits with this many requests in flight or more come close to the limits on bytes. A choice.
 const MANY_IN_FLIGHT: u32 = 8;
 /// A limit that nothing came near is so far above everything that it changes nothing.
 const OUT_OF_REACH: f64 = 1e3;
-/// The last-level cache's bytes per byte that one program has of it, when others share it. A choice.
+/// Other programs share the last-level cache: one is expected to have 1/e of it, one unit of the logarithm. A choice.
 const SHARED_BY: f64 = std::f64::consts::E;
 /// What a machine says of the size of a cache that no visit passed may be off by this, as a logarithm:
 /// other programs' memory, and what the kernel keeps free. A choice.
 const UNPASSED_SD: f64 = 0.1;
 /// What direct writes with requests in flight say of write-back may be off by this, as a logarithm: the
 /// kernel merges and orders what it writes back. A choice.
-const PAST_THE_CACHE_SD: f64 = 0.3;
-/// Reads or writes count as such from this share on.
-const MOSTLY: f64 = 0.9;
+const WRITE_COST_SD: f64 = 0.3;
 
 /// Where the parameters are expected, on their scales, in the order of [`all`].
 pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
@@ -298,37 +271,47 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
     let prior = |it: &Parameter, cache| Prior { mean: (it.mean)(&seen, cache), sd: it.sd };
     let mut priors: Vec<Prior> = TABLE.iter().map(|it| prior(it, [0, 0])).collect();
     for direction in [READ, WRITE] {
-        for index in 0..shape.caches[direction] {
+        for index in 0..shape.counts[direction] {
             priors.extend(PER_CACHE.iter().map(|it| prior(it, [direction, index])));
         }
     }
-    for (index, sd) in elsewhere_known(caches) {
+    for (index, sd) in known_elsewhere(caches) {
         priors[index].sd = sd;
     }
     if caches.has_device_writes {
-        priors[Common::WriteParallel as usize].sd = FIXED_SD; // these are all that storage takes
+        // The rate comes from direct writes with many in flight, so how many are served at a time is in it.
+        priors[Common::WriteParallel as usize].sd = FIXED_SD;
     }
     let names: Vec<String> = all(shape).into_iter().map(|(name, _)| name).collect();
     training.hold(&names, &mut priors);
     priors
 }
 
-/// Parameters that rest on what no visit of a warm cache showed, as places among [`all`], with how far
-/// they may be off: the sizes of caches that were not passed, and what write-back costs.
-pub(super) fn elsewhere_known(caches: &Caches) -> Vec<(usize, f64)> {
+/// Parameters that other measurements than visits of a warm cache tell, by their places, with how far they may be
+/// off: the sizes of caches that were not passed, and what write-back costs.
+pub(super) fn known_elsewhere(caches: &Caches) -> Vec<(usize, f64)> {
     let shape = caches.shape();
     let mut known = Vec::new();
-    for direction in [READ, WRITE] {
-        if caches.is_unpassed[direction] {
-            known.push((cache_at(shape, direction, 0), UNPASSED_SD));
-        }
+    if shape.unpassed.is_some() {
+        known.push((cache_at(shape, [READ, 0], OfCache::Size), UNPASSED_SD));
     }
-    if let Some(last) = shape.caches[WRITE].checked_sub(1).filter(|_| caches.has_device_writes) {
-        let at = cache_at(shape, WRITE, last);
-        let costs = [OfCache::Fixed, OfCache::Rate];
-        known.extend(costs.map(|which| (at + which as usize, PAST_THE_CACHE_SD)));
+    if caches.is_write_size_assumed {
+        known.push((cache_at(shape, [WRITE, 0], OfCache::Size), UNPASSED_SD));
+    }
+    if let Some(last) = shape.counts[WRITE].checked_sub(1).filter(|_| caches.has_device_writes) {
+        let costs = [OfCache::MissFixed, OfCache::MissRate];
+        let place = |which| (cache_at(shape, [WRITE, last], which), WRITE_COST_SD);
+        known.extend(costs.map(place));
     }
     known
+}
+
+/// What is limited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    Requests,
+    Read,
+    Written,
 }
 
 /// What a first look at the samples says.
@@ -343,16 +326,7 @@ impl Seen<'_> {
         samples.iter().chain(cold).chain(extras)
     }
 
-    fn least_s(&self, direction: usize) -> f64 {
-        let least = |is: &dyn Fn(&Workload) -> bool| {
-            let of = self.training.samples.iter().filter(|sample| is(&sample.workload));
-            of.map(request_s).fold(f64::INFINITY, f64::min)
-        };
-        let chosen = least(&|work| is_mostly(work, direction));
-        if chosen.is_finite() { chosen } else { least(&|_| true) }
-    }
-
-    fn highest(&self) -> f64 {
+    fn highest_bytes_per_s(&self) -> f64 {
         self.samples().map(|sample| sample.ln_throughput.exp()).fold(1.0, f64::max)
     }
 
@@ -366,36 +340,38 @@ impl Seen<'_> {
         f64::from(if cpus > 0 { cpus } else { 2 })
     }
 
-    /// A limit of storage beyond the most that surely got there: requests of the more frequent kind, bytes read and
-    /// bytes written per second. Direct requests of the other layer bear witness to bytes (a limit is no lower),
-    /// not to requests: the page cache merges writes.
-    fn limit(&self, which: usize) -> f64 {
+    /// A limit of storage, per second: a factor above the most seen to get there. Direct requests of the device
+    /// layer raise the limits on bytes alone: the page cache merges writes, so that their requests say nothing here.
+    fn limit(&self, limit: Limit) -> f64 {
         let got_there = |sample: &Sample, [read, written]: [f64; 2]| {
             let bytes_per_s = sample.ln_throughput.exp();
-            // Of requests the more frequent kind: reads and writes may have a limit each.
+            // Reads and writes may have a limit each.
             let requests = read.max(written) * bytes_per_s / sample.workload.size_mean as f64;
-            [requests, read * bytes_per_s, written * bytes_per_s][which]
+            [requests, read * bytes_per_s, written * bytes_per_s][limit as usize]
         };
-        let here = self.samples().map(|sample| got_there(sample, self.beyond(&sample.workload)));
+        let here =
+            self.samples().map(|sample| got_there(sample, self.at_storage(&sample.workload)));
         let most = here.fold(0.0, f64::max);
         let in_flight = |work: &Workload| work.depth.saturating_mul(work.process_num);
-        let is_deep = |work: &Workload| which > 0 && in_flight(work) >= MANY_IN_FLIGHT;
+        let is_deep =
+            |work: &Workload| limit != Limit::Requests && in_flight(work) >= MANY_IN_FLIGHT;
         let direct = self.training.device.iter().filter(|sample| is_deep(&sample.workload));
         let moved = direct.map(|sample| {
             let read = sample.workload.read_frac;
             got_there(sample, [read, 1.0 - read])
         });
         let most_direct = moved.fold(0.0, f64::max);
-        let beyond = if which == 1 && self.has_cold_streams() { BEYOND_CLOSE } else { BEYOND_SEEN };
-        let limit = (beyond * most).max(BEYOND_CLOSE * most_direct);
-        if limit > 0.0 { limit } else { OUT_OF_REACH * self.highest() }
+        let is_close = limit == Limit::Read && self.has_cold_streams();
+        let factor = if is_close { LIMIT_OVER_SEEN_IF_CLOSE } else { LIMIT_OVER_SEEN };
+        let limit = (factor * most).max(LIMIT_OVER_SEEN_IF_CLOSE * most_direct);
+        if limit > 0.0 { limit } else { OUT_OF_REACH * self.highest_bytes_per_s() }
     }
 
     /// Whether several processes read cold streams: their throughput is close to the storage's limit.
     fn has_cold_streams(&self) -> bool {
         let is_stream =
             |sample: &Sample| sample.workload.seq_frac >= 1.0 && sample.workload.process_num > 1;
-        self.caches.is_unpassed[READ] && self.training.cold.iter().any(is_stream)
+        self.caches.shape().unpassed.is_some() && self.training.cold.iter().any(is_stream)
     }
 
     /// Half of what a synced write took, seconds.
@@ -410,14 +386,12 @@ impl Seen<'_> {
 
     /// Shares of all requests that are reads, and writes, and surely got to storage: none where the
     /// data is within a factor of [`CLEAR`] of the cache.
-    fn beyond(&self, work: &Workload) -> [f64; 2] {
-        let share = |sizes: &[f64], last_before_storage: usize| {
-            let held = sizes
-                .get(last_before_storage)
-                .map_or(1.0, |bytes| bytes / work.unique_bytes as f64);
+    fn at_storage(&self, work: &Workload) -> [f64; 2] {
+        let share = |sizes: &[f64], cache: usize| {
+            let held = sizes.get(cache).map_or(1.0, |bytes| bytes / work.unique_bytes as f64);
             if CLEAR * held < 1.0 { 1.0 - held } else { 0.0 }
         };
-        let [read_from, write_from] = self.caches.shape().last_before_storage;
+        let [read_from, write_from] = self.caches.shape().first_to_storage;
         let is_synced = work.fsync_every > 0;
         let written = if is_synced { 1.0 } else { share(&self.caches.write, write_from) };
         let is_cold = work.state == State::Cold;
@@ -425,42 +399,66 @@ impl Seen<'_> {
         [work.read_frac * read, (1.0 - work.read_frac) * written]
     }
 
-    /// In the order of [`OfCache`], on their scales.
-    fn cache(&self, [direction, index]: [usize; 2]) -> [f64; CACHE_PARAMETERS] {
-        let sizes = if direction == READ { &self.caches.read } else { &self.caches.write };
-        let size = sizes[index];
+    /// Sizes of the caches of a cache's direction, bytes.
+    fn sizes(&self, [direction, _]: [usize; 2]) -> &[f64] {
+        if direction == READ { &self.caches.read } else { &self.caches.write }
+    }
+
+    fn is_last(&self, cache: [usize; 2]) -> bool {
+        cache[1] + 1 == self.sizes(cache).len()
+    }
+
+    /// Whether direct writes of the device layer tell what a miss of this cache costs.
+    fn is_told_by_device(&self, cache: [usize; 2]) -> bool {
+        cache[0] == WRITE && self.is_last(cache) && self.caches.has_device_writes
+    }
+
+    /// Median of a figure of the samples that missed a cache and were served by the next level.
+    fn median_there(&self, cache: [usize; 2], figure: impl Fn(&Sample) -> f64) -> Option<f64> {
+        let [direction, index] = cache;
+        let sizes = self.sizes(cache);
         let until = sizes.get(index + 1).map_or(f64::INFINITY, |next| *next);
         let is_there = |sample: &&Sample| {
             let unique = sample.workload.unique_bytes as f64;
             // From clearly beyond this cache to clearly beyond the next.
             is_mostly(&sample.workload, direction)
-                && (size * CLEAR..until * CLEAR).contains(&unique)
+                && (sizes[index] * CLEAR..until * CLEAR).contains(&unique)
         };
-        let is_last = index + 1 == sizes.len();
-        let cold = self.training.cold.iter().filter(|_| direction == READ && is_last);
-        let warm = self.training.samples.iter().filter(is_there);
-        let there: Vec<&Sample> = warm.chain(cold).collect();
-        let there = || there.iter().copied();
-        if direction == WRITE && is_last && self.caches.has_device_writes {
-            let [fixed_s, rate] = self.past_the_cache();
-            return [size.ln(), fixed_s.ln(), 0.2_f64.ln(), rate.ln()];
-        }
-        let fixed_s = median(there().map(request_s)).unwrap_or(20.0 * self.least_s(direction));
-        let rate = |sample: &Sample| sample.workload.size_mean as f64 / request_s(sample);
-        let rate = median(there().map(rate)).unwrap_or(self.highest() / 20.0);
-        let is_read_ahead = direction == READ && self.training.ranges.access == Access::Buffered;
-        let sequential = match () {
-            () if !is_read_ahead => 0.0,
-            // What a stream fetches while it copies is counted apart there.
-            () if self.caches.is_unpassed[direction] => 0.02_f64.ln(),
-            () => 0.2_f64.ln(),
-        };
-        [size.ln(), (fixed_s / 2.0).ln(), sequential, (2.0 * rate).ln()]
+        let has_cold = direction == READ && self.is_last(cache);
+        let cold = self.training.cold.iter().filter(|_| has_cold);
+        median(self.training.samples.iter().filter(is_there).chain(cold).map(figure))
     }
 
-    /// What a write costs storage by the direct writes of the other layer, many of them in flight: fixed
+    fn miss_fixed_s(&self, cache: [usize; 2]) -> f64 {
+        if self.is_told_by_device(cache) {
+            return self.direct_write_costs().0;
+        }
+        self.median_there(cache, request_s).unwrap_or(20.0 * quickest_s(self.training, cache[0]))
+            / 2.0
+    }
+
+    fn miss_bytes_per_s(&self, cache: [usize; 2]) -> f64 {
+        if self.is_told_by_device(cache) {
+            return self.direct_write_costs().1;
+        }
+        let rate = |sample: &Sample| sample.workload.size_mean as f64 / request_s(sample);
+        2.0 * self.median_there(cache, rate).unwrap_or(self.highest_bytes_per_s() / 20.0)
+    }
+
+    fn sequential_over_random(&self, cache: [usize; 2]) -> f64 {
+        let is_buffered = self.training.ranges.access == Access::Buffered;
+        match cache[0] {
+            // What a stream fetches while it copies is counted apart there.
+            READ if self.caches.shape().unpassed.is_some() => 0.02,
+            READ if is_buffered => 0.2,
+            WRITE if self.is_told_by_device(cache) => 0.2,
+            _ => 1.0,
+        }
+    }
+
+    /// What a write costs storage by the direct writes of the device layer, many of them in flight: fixed
     /// seconds, and bytes per second.
-    fn past_the_cache(&self) -> [f64; 2] {
+    fn direct_write_costs(&self) -> (f64, f64) {
         let writes = self.training.device.iter().filter(|sample| tells_of_writes(sample));
         let seen: Vec<(f64, f64)> = writes
             .map(|sample| (sample.workload.size_mean as f64, sample.ln_throughput.exp()))
@@ -472,11 +470,6 @@ impl Seen<'_> {
             .filter(|(size, _)| *size <= 2.0 * smallest)
             .map(|(size, bytes_per_s)| size / bytes_per_s - size / rate)
             .fold(f64::INFINITY, f64::min);
-        [quickest_s.clamp(1e-9, 10.0), rate]
+        (quickest_s.clamp(1e-9, 10.0), rate)
     }
-}
-
-fn is_mostly(work: &Workload, direction: usize) -> bool {
-    let share = if direction == READ { work.read_frac } else { 1.0 - work.read_frac };
-    share >= MOSTLY
 }

@@ -3,8 +3,9 @@
 use ioscape_model::units::{KIB, show_bytes, show_rate, show_seconds, three_digits};
 use ioscape_model::{Access, Workload};
 
+use super::caches::{READ, WRITE};
 use super::law::Law;
-use super::parameters::{Common, OfCache, READ, WRITE};
+use super::parameters::{Common, OfCache, PER_CACHE, Parameter, Scale, TABLE};
 use super::{Blend, Coverage};
 
 /// The request that costs are given for.
@@ -14,6 +15,23 @@ const SIZE_BYTES: u64 = 16 * KIB;
 const ERROR_MAX: f64 = 1.0;
 /// Limits whose relative error is larger were not reached.
 const LIMIT_ERROR_MAX: f64 = 0.3;
+
+/// The parameters as rows of a table in Markdown: symbol, name, unit, what it is, why it is there, mean
+/// of its prior, and by which factor (one standard deviation) it may be off, shares apart.
+pub fn table() -> String {
+    let row = |prefix: &str, it: &Parameter| {
+        let Parameter { name, symbol, unit, about, why, expected, sd, .. } = it;
+        let off = match it.scale {
+            Scale::Ln => format!("× {:.2}", sd.exp()),
+            Scale::Logit => format!("{sd} on the logit"),
+        };
+        format!(
+            "| *{symbol}* | `{prefix}{name}` | {unit} | {about} | {why} | {expected} | {off} |\n"
+        )
+    };
+    let common = TABLE.iter().map(|it| row("", it));
+    common.chain(PER_CACHE.iter().map(|it| row("read_, write_", it))).collect()
+}
 
 /// A figure drawn from the parameters, with its relative standard error.
 struct Told {
@@ -139,11 +157,10 @@ impl Blend {
     }
 
     fn missing(&self, index: usize) -> String {
-        let capacity = self.law.cache(READ, index, OfCache::Bytes);
+        let capacity = self.law.cache(READ, index, OfCache::Size);
         let mut parts = vec![format!("A cache holds {} for reads", show_bytes(capacity))];
         for (streamed, name) in [(0.0, "random"), (1.0, "sequential")] {
-            let told =
-                self.told(&move |law| law.beyond_s(READ, index, SIZE_BYTES as f64, streamed));
+            let told = self.told(&move |law| law.miss_s(READ, index, SIZE_BYTES as f64, streamed));
             if told.is_known() {
                 parts.push(format!("a {name} 16 KiB read that misses it costs {}", told.seconds()));
             }
@@ -155,8 +172,8 @@ impl Blend {
     fn limited(&self) -> Option<String> {
         let limit = |which: Common| self.told(&move |law| law.get(which));
         let [requests, read, written] =
-            [Common::Requests, Common::ReadBytes, Common::WriteBytes].map(limit);
-        let is_apart = self.law.get(Common::Shared) < 0.5;
+            [Common::RequestLimit, Common::ReadLimit, Common::WriteLimit].map(limit);
+        let is_apart = self.law.get(Common::LimitShared) < 0.5;
         let kind = if is_apart { " of each kind (reads, writes)" } else { "" };
         let parts = [
             (&requests, format!("{} requests/s{kind}", three_digits(requests.value))),
@@ -173,7 +190,7 @@ impl Blend {
         let (_, absorbed_bytes) = self.caches_bytes();
         let absorbed_bytes = absorbed_bytes?;
         let last = self.caches.write.len().checked_sub(1)?;
-        let beyond = self.told(&|law| law.beyond_s(WRITE, last, SIZE_BYTES as f64, 0.0));
+        let beyond = self.told(&|law| law.miss_s(WRITE, last, SIZE_BYTES as f64, 0.0));
         let mut parts =
             vec![format!("Writes are absorbed until {} are dirty", show_bytes(absorbed_bytes))];
         if beyond.is_known() {

@@ -84,7 +84,7 @@ fn a_predictor_that_was_stored_says_the_same_to_the_last_bit() {
 fn a_stored_predictor_that_lacks_a_figure_is_refused() {
     let whole = serde_json::to_value(Predictor::fit(explored(1, 0.25)).unwrap()).unwrap();
     let mut torn = whole.clone();
-    torn["blend"]["correction"]["missed"].as_array_mut().unwrap().pop();
+    torn["blend"]["correction"]["residuals"].as_array_mut().unwrap().pop();
     let error = serde_json::from_value::<Predictor>(torn).unwrap_err().to_string();
     assert!(error.contains("a sample lacks"), "{error}");
     let mut unknown = whole;

@@ -99,6 +99,32 @@ fn what_may_not_be_written_is_left_out_and_reading_goes_on() {
 }
 
 #[test]
+fn once_only_reads_are_left_graphs_of_the_cache_layer_come_before_those_of_the_device() {
+    let header = layered(180.0);
+    let mut points = course(&header);
+    let drawn = |point: &Point| point.role == Role::Family && !is_device(point);
+    let first = points.iter().position(drawn).expect("the cache layer has graphs");
+    points.truncate(first + 4);
+    let mut plan = LayeredPlan::new(&header);
+    (0..points.len()).for_each(|known| {
+        plan.next(&Seen::writing_freely(&points[..known], known as f64 * VISIT_S, 180.0));
+    });
+    let mut layers: Vec<bool> = Vec::new();
+    while points.len() < 90 {
+        let elapsed_s = points.len() as f64 * VISIT_S;
+        let seen = Seen { reads_only: true, ..Seen::writing_freely(&points, elapsed_s, 180.0) };
+        let Some(visit) = plan.next(&seen) else { break };
+        let point = Point { elapsed_s: VISIT_S, started_s: elapsed_s, ..point(&visit, 1e8) };
+        if point.role == Role::Family {
+            layers.push(is_device(&point));
+        }
+        points.push(point);
+    }
+    let caches = layers.iter().take_while(|is_device| !**is_device).count();
+    assert!(caches >= 4 && layers.contains(&true), "{layers:?}");
+}
+
+#[test]
 fn a_run_that_goes_on_decides_as_it_did() {
     let header = layered(180.0);
     let points = course(&header);

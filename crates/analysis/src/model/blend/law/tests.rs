@@ -8,32 +8,32 @@ use super::super::caches::{PAGE_BYTES, Shape, Unpassed};
 use super::super::parameters::{Common, OfCache, PER_CACHE, TABLE, cache_at};
 use super::{Law, PARTS, RESOURCES, Times};
 
-const SHAPE: Shape = Shape { caches: [2, 1], last_before_storage: [1, 0], unpassed: None };
+const SHAPE: Shape =
+    Shape { counts: [2, 1], first_to_storage: [1, 0], read_copy_fixed_s: 8e-7, unpassed: None };
 
 const UNPASSED: Unpassed = Unpassed { stream_rate: 2.0, window_pages: 32.0 };
 
 /// Parameters that a machine might have, as they are fitted.
 fn usual() -> Vec<f64> {
     use Common::{
-        DepthCopy, DepthOverlap, MemoryCost, ProcessorCache, Processors, ReadBytes, ReadFixed,
-        ReadParallel, ReadRate, Requests, Shared, Sync, SyncParallel, Waited, WriteBytes,
-        WriteFixed, WriteParallel, WriteRate,
+        DepthCopy, DepthOverlap, LimitShared, MemoryCost, ProcessorCache, Processors, ReadCopyRate,
+        ReadLimit, ReadParallel, RequestLimit, Sync, SyncParallel, Waited, WriteCopyFixed,
+        WriteCopyRate, WriteLimit, WriteParallel,
     };
     let common = [
-        (ReadFixed, -14.0),
-        (WriteFixed, -14.0),
-        (ReadRate, 22.0),
-        (WriteRate, 22.0),
+        (WriteCopyFixed, -14.0),
+        (ReadCopyRate, 22.0),
+        (WriteCopyRate, 22.0),
         (ProcessorCache, 16.0),
         (MemoryCost, -1.0),
         (Processors, 0.7),
         (ReadParallel, 0.5),
         (WriteParallel, 0.0),
         (Waited, 0.0),
-        (Requests, 12.0),
-        (ReadBytes, 21.0),
-        (WriteBytes, 20.5),
-        (Shared, 0.0),
+        (RequestLimit, 12.0),
+        (ReadLimit, 21.0),
+        (WriteLimit, 20.5),
+        (LimitShared, 0.0),
         (DepthCopy, 0.0),
         (DepthOverlap, 0.0),
         (Sync, -8.0),
@@ -54,7 +54,8 @@ fn law() -> impl Strategy<Value = Law> {
     proptest::collection::vec(-1.0..1.0_f64, around.len()).prop_map(move |by| {
         let mut at: Vec<f64> = around.iter().zip(by).map(|(x, d)| x + d).collect();
         // The second cache lies beyond the first.
-        at[cache_at(SHAPE, 0, 1)] = at[cache_at(SHAPE, 0, 0)] + 2.0;
+        at[cache_at(SHAPE, [0, 1], OfCache::Size)] =
+            at[cache_at(SHAPE, [0, 0], OfCache::Size)] + 2.0;
         Law::from_scaled(SHAPE, &at)
     })
 }
@@ -68,7 +69,7 @@ fn with(law: &Law, which: Common, value: f64) -> Law {
 
 /// A law of storage without limits.
 fn limitless(law: &Law) -> Law {
-    [Common::Requests, Common::ReadBytes, Common::WriteBytes]
+    [Common::RequestLimit, Common::ReadLimit, Common::WriteLimit]
         .into_iter()
         .fold(law.clone(), |law, which| with(&law, which, 1e18))
 }
@@ -88,26 +89,51 @@ fn work() -> impl Strategy<Value = Workload> {
 
 #[test]
 fn places_in_the_table_are_those_that_the_law_asks_for() {
+    use Common::{
+        DepthCopy, DepthOverlap, LimitShared, MemoryCost, ProcessorCache, Processors, ReadCopyRate,
+        ReadLimit, ReadParallel, RequestLimit, Sync, SyncParallel, Waited, WriteCopyFixed,
+        WriteCopyRate, WriteLimit, WriteParallel,
+    };
     let law = Law::from_scaled(SHAPE, &usual());
-    assert_eq!(TABLE[Common::SyncParallel as usize].name, "sync_parallel");
-    assert_eq!(TABLE.len(), Common::SyncParallel as usize + 1);
-    assert_eq!(PER_CACHE[OfCache::Rate as usize].name, "beyond_bytes_per_s");
+    let places = [
+        (WriteCopyFixed, "a_w"),
+        (ReadCopyRate, "b_r"),
+        (WriteCopyRate, "b_w"),
+        (ProcessorCache, "L"),
+        (MemoryCost, "κ"),
+        (Processors, "P"),
+        (ReadParallel, "m_r"),
+        (WriteParallel, "m_w"),
+        (Waited, "ω"),
+        (RequestLimit, "R"),
+        (ReadLimit, "B_r"),
+        (WriteLimit, "B_w"),
+        (LimitShared, "σ"),
+        (DepthCopy, "ξ"),
+        (DepthOverlap, "μ"),
+        (Sync, "Y"),
+        (SyncParallel, "m_f"),
+    ];
+    assert_eq!(places.len(), TABLE.len());
+    assert!(places.into_iter().all(|(which, symbol)| TABLE[which as usize].symbol == symbol));
+    assert_eq!(PER_CACHE[OfCache::MissRate as usize].name, "beyond_bytes_per_s");
     assert!((law.get(Common::Waited) - 0.5).abs() < 1e-12, "a share");
-    assert!((law.cache(1, 0, OfCache::Bytes).ln() - 17.5).abs() < 1e-12);
+    assert!((law.cache(1, 0, OfCache::Size).ln() - 17.5).abs() < 1e-12);
 }
 
 #[test]
 fn reads_and_writes_share_a_limit_or_have_one_each() {
-    let law = with(&limitless(&Law::from_scaled(SHAPE, &usual())), Common::Requests, 1.0);
+    let law = with(&limitless(&Law::from_scaled(SHAPE, &usual())), Common::RequestLimit, 1.0);
     let times = Times {
         copy: [0.0; 2],
         storage: [0.0; 2],
         waited: 0.0,
-        overlap: [0.0; 2],
+        streamed: 0.0,
+        read_misses: 0.0,
         requests: [0.5; 2],
         bytes: [0.0; 2],
     };
-    let busy_s = |shared: f64| with(&law, Common::Shared, shared).busy_s(&times, 1.0);
+    let busy_s = |shared: f64| with(&law, Common::LimitShared, shared).busy_s(&times, 1.0);
     assert!((busy_s(1.0) - 1.0).abs() < 1e-9);
     assert!((busy_s(0.0) - 0.5 * 2.0_f64.powf(1.0 / RESOURCES)).abs() < 1e-9);
 }
@@ -157,12 +183,12 @@ proptest! {
     ) {
         let mut law = law;
         for (index, ln) in sizes.into_iter().enumerate() {
-            law.values[cache_at(SHAPE, 0, index)] = ln.exp();
+            law.values[cache_at(SHAPE, [0, index], OfCache::Size)] = ln.exp();
         }
-        let beyond: f64 = law.served_beyond(0, &work).map(|(_, share)| share).sum();
+        let beyond: f64 = law.miss_shares(0, &work).sum();
         let held = (sizes[0].exp() / work.unique_bytes as f64).min(1.0);
         prop_assert!((beyond - (1.0 - held)).abs() < 1e-9);
-        prop_assert!(law.served_beyond(0, &work).all(|(_, share)| (0.0..=1.0).contains(&share)));
+        prop_assert!(law.miss_shares(0, &work).all(|share| (0.0..=1.0).contains(&share)));
     }
 
     #[test]

@@ -2,12 +2,10 @@
 
 use std::panic::resume_unwind;
 
-/// Makes something of each, results in their order. Takes all processors: not to be called during a
-/// visit.
-pub(super) fn side_by_side<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// Maps `make` over the items on all processors, results in order. Not during a visit: it would disturb it.
+pub(super) fn parallel_map<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let make_all = |part: &[T]| part.iter().map(&make).collect::<Vec<R>>();
-    let make_all = &make_all;
+    let make_all = &|part: &[T]| part.iter().map(&make).collect::<Vec<R>>();
     std::thread::scope(|scope| {
         let begun: Vec<_> = items
             .chunks(items.len().div_ceil(threads).max(1))
