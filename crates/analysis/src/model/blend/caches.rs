@@ -29,7 +29,8 @@ pub(super) fn tells_of_writes(direct: &Sample) -> bool {
     is_mostly(&direct.workload, WRITE) && direct.workload.fsync_every == 0
 }
 
-/// What a law is given before it is fitted: its levels, where storage begins, and what samples tell by themselves.
+/// The figures of a law that are not fitted: how many levels it has, where storage begins, and what is read off the
+/// samples directly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Shape {
     /// How many caches for reads and for writes.
@@ -69,15 +70,15 @@ pub(super) struct Caches {
     pub(super) is_page_cache: Vec<bool>,
     /// Index of the first real cache: 1 with direct access, whose first is a pseudo-cache.
     pub(super) first_real: usize,
-    /// Whether the only cache for writes has the size that the machine says: no border was found on writes, but
-    /// direct writes tell what lies beyond.
+    /// True where no border was found on writes, and direct writes tell what lies beyond: the only cache for writes
+    /// is then as large as the machine lets dirty data grow.
     pub(super) is_write_size_assumed: bool,
     /// Whether the device layer says what write-back costs: no visit was far beyond the write cache.
     pub(super) has_device_writes: bool,
     /// Set if no visit touched more data than the page cache holds: the size of the only cache for reads is what
     /// the machine says, and cold reads measured what lies beyond.
     unpassed: Option<Unpassed>,
-    /// Of warm visits that mostly read, seconds.
+    /// Least time of a request in warm visits that mostly read, seconds.
     quickest_read_s: f64,
 }
 
@@ -146,8 +147,8 @@ impl Caches {
         }
     }
 
-    /// Whether reads, and writes, are answered beyond the data that any visit of a warm cache touched: put
-    /// together from cold reads and direct writes.
+    /// Whether the law answers for more data than any visit of a warm cache touched, for reads and for writes: by cold
+    /// reads and direct writes.
     pub(super) fn is_put_together(&self) -> [bool; 2] {
         let is_unpassed = self.unpassed.is_some();
         [is_unpassed, is_unpassed && !self.write.is_empty()]

@@ -107,8 +107,8 @@ pub(super) struct Law {
     values: Vec<f64>,
 }
 
-/// What a request of a workload takes on average. In pairs reads come first, then writes, each weighed with its
-/// share: without writes their entries are 0.
+/// The mean time of a workload's requests, by where it goes. Pairs hold reads, then writes, each multiplied by its
+/// share of the requests: without writes their entries are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Times {
     /// Processor time, seconds.
@@ -253,15 +253,16 @@ impl Law {
             copy(self.get(WriteCopyFixed), WriteCopyRate),
         ];
         let [mut storage, mut asked] = [[0.0; 2]; 2];
+        let mut read_misses = 0.0;
         for direction in [READ, WRITE] {
             for (index, share) in self.miss_shares(direction, work).enumerate() {
                 storage[direction] +=
                     share * self.miss_s(direction, index, size, streamed[direction]);
                 let is_asked = index >= self.shape.first_to_storage[direction];
                 asked[direction] += if is_asked { share } else { 0.0 };
+                read_misses += if direction == READ { share } else { 0.0 };
             }
         }
-        let read_misses = self.miss_shares(READ, work).sum();
         let mut vain_bytes = 0.0;
         if let Some(unpassed) = self.shape.unpassed.filter(|_| work.state != State::Cold) {
             let last = self.shape.counts[READ] - 1;

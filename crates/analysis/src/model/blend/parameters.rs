@@ -306,7 +306,7 @@ pub(super) fn known_elsewhere(caches: &Caches) -> Vec<(usize, f64)> {
     known
 }
 
-/// What is limited.
+/// The limits of storage, by what they count per second.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Limit {
     Requests,
@@ -408,7 +408,7 @@ impl Seen<'_> {
         cache[1] + 1 == self.sizes(cache).len()
     }
 
-    /// Whether direct writes of the device layer tell what a miss of this cache costs.
+    /// True of the last cache for writes where the device layer has direct writes: these tell what its misses cost.
     fn is_told_by_device(&self, cache: [usize; 2]) -> bool {
         cache[0] == WRITE && self.is_last(cache) && self.caches.has_device_writes
     }
@@ -456,8 +456,8 @@ impl Seen<'_> {
         }
     }
 
-    /// What a write costs storage by the direct writes of the device layer, many of them in flight: fixed
-    /// seconds, and bytes per second.
+    /// Fixed time of a write to storage, seconds, and the rate at which its bytes move, bytes per second: by the direct
+    /// writes of the device layer, many of them in flight.
     fn direct_write_costs(&self) -> (f64, f64) {
         let writes = self.training.device.iter().filter(|sample| tells_of_writes(sample));
         let seen: Vec<(f64, f64)> = writes
