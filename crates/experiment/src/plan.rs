@@ -4,8 +4,7 @@
 
 use ioscape_analysis::model::{Samples, Training, drift_sd, spread_out};
 use ioscape_model::{
-    Access, Border, Header, Hints, Host, Method, Point, READ_AHEAD_BYTES, Ranges, Region, Role,
-    Workload, open_loops,
+    Access, Border, Header, Hints, Host, Method, Point, Ranges, Region, Role, Workload, open_loops,
 };
 
 mod blend;
@@ -135,7 +134,7 @@ pub(crate) fn training(
         host: host.clone(),
         hints: hints.clone(),
         ranges,
-        read_ahead_bytes: READ_AHEAD_BYTES,
+        read_ahead_bytes: None,
         drift_sd: drift_sd(points),
         spread_out: spread_out(points),
         fixed: Vec::new(),

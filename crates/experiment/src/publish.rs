@@ -131,6 +131,7 @@ impl Drawn {
         };
         let mut training = training(&part.points, &seen, (&header.host, &hints, ranges));
         training.processor_borders = evidence.processor_borders();
+        training.read_ahead_bytes = header.target.read_ahead_bytes;
         training.device = device_samples(layer, measured.0);
         // Canaries are those of the whole run.
         training.drift_sd = drift_sd(measured.0);

@@ -1,9 +1,7 @@
 //! A formula in place of a record, for tests.
 
 use ioscape_model::units::{GIB, KIB, MIB};
-use ioscape_model::{
-    Classes, Hints, Host, Layer, READ_AHEAD_BYTES, Ranges, Region, RegionUniqueBytes, Workload,
-};
+use ioscape_model::{Classes, Hints, Host, Layer, Ranges, Region, RegionUniqueBytes, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -41,7 +39,7 @@ pub(super) fn training(
         host: Host::default(),
         hints: Hints::default(),
         ranges: Ranges::usual(2),
-        read_ahead_bytes: READ_AHEAD_BYTES,
+        read_ahead_bytes: None,
         drift_sd: 0.0,
         spread_out: 100,
         fixed: Vec::new(),

@@ -69,8 +69,8 @@ pub struct Training {
     pub hints: Hints,
     /// The box that was to be explored.
     pub ranges: Ranges,
-    /// How much the kernel reads ahead of a stream at most, bytes.
-    pub read_ahead_bytes: u64,
+    /// How much the kernel reads ahead of a stream at most, bytes, where it is known.
+    pub read_ahead_bytes: Option<u64>,
     /// How the machine's speed varied during the run, as the standard deviation of a logarithm.
     pub drift_sd: f64,
     /// How many workloads were chosen without regard to a graph: spread evenly over the box, at its
@@ -104,7 +104,7 @@ impl Training {
             host: header.host.clone(),
             hints: header.hints.clone(),
             ranges: header.ranges,
-            read_ahead_bytes: record.header.target.reads_ahead_bytes(),
+            read_ahead_bytes: record.header.target.read_ahead_bytes,
             drift_sd: drift_sd(&record.points),
             spread_out: spread_out(&record.points),
             fixed: Vec::new(),
@@ -141,7 +141,7 @@ impl Training {
             host: record.header.host.clone(),
             hints,
             ranges,
-            read_ahead_bytes: record.header.target.reads_ahead_bytes(),
+            read_ahead_bytes: record.header.target.read_ahead_bytes,
             drift_sd: drift_sd(&record.points),
             spread_out: spread_out(&part.points),
             fixed: Vec::new(),

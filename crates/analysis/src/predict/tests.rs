@@ -120,7 +120,7 @@ fn training(seed: u64, count: usize, noise: f64) -> Training {
             process_num: Range { min: 1, max: 4 },
             ..Ranges::usual(1)
         },
-        read_ahead_bytes: ioscape_model::READ_AHEAD_BYTES,
+        read_ahead_bytes: None,
         drift_sd: 0.0,
         spread_out: 100,
         fixed: Vec::new(),

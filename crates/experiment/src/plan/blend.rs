@@ -61,6 +61,8 @@ pub struct Settings {
     pub hints: Hints,
     /// The machine.
     pub host: Host,
+    /// How much its kernel reads ahead of a stream at most, bytes, where it is known.
+    pub read_ahead_bytes: Option<u64>,
     /// Where chance comes from.
     pub seed: u64,
     /// Workloads that write are kept below this, bytes: beyond it writers would stall in reclaim.
@@ -84,6 +86,7 @@ impl Settings {
             ranges: header.ranges,
             hints: header.hints.clone(),
             host: header.host.clone(),
+            read_ahead_bytes: header.target.read_ahead_bytes,
             seed: header.seed,
             writes_max_bytes: header.limits.writes_max_bytes,
             most_bytes: extent::most_bytes(&header.hints, &header.limits, header.budget_s),
@@ -100,6 +103,7 @@ impl Settings {
             ranges,
             hints: device_hints(&header.hints, room_bytes),
             host: header.host.clone(),
+            read_ahead_bytes: header.target.read_ahead_bytes,
             // Its chance is its own, or it would visit what the other layer does.
             seed: !header.seed,
             writes_max_bytes: None,
@@ -452,7 +456,8 @@ impl BlendPlan {
         }
         let earlier = refine::before(points, round);
         let Settings { ranges, hints, host, seed, .. } = &self.settings;
-        let training = training(&earlier, &self.landscape(&earlier), (host, hints, *ranges));
+        let mut training = training(&earlier, &self.landscape(&earlier), (host, hints, *ranges));
+        training.read_ahead_bytes = self.settings.read_ahead_bytes;
         let from = u64::from(round - 1) * refine::CANDIDATES;
         let mut reached = *ranges;
         reached.unique_bytes.max = self.extent.max_bytes as u64;

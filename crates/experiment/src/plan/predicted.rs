@@ -43,6 +43,7 @@ fn blend(ranges: Ranges, seed: u64, visits: usize) -> CutShort {
         ranges,
         hints: Hints { room_bytes: 1 << 40, ..Hints::default() },
         host: Host::default(),
+        read_ahead_bytes: None,
         seed,
         writes_max_bytes: None,
         most_bytes: ranges.unique_bytes.max as f64,

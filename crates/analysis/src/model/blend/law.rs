@@ -43,13 +43,13 @@
 //! `A' + s/B + Y/F` on it, `A' = (1 − q (1 − ρ)) A`, and the writer waits for `(A' + s/B)/softmin(F, m_f) + Y/F` of
 //! that; `softmin(F, m_f) = max(1, (F⁻⁴ + m_f⁻⁴)^(−¼))`.
 //!
-//! Where no visit touched more data than the page cache holds ([`Unpassed`]), samples say what a read costs
-//! while nothing is cached (cold reads), and the law adds what a cache does that holds a part of the data:
+//! Where the kernel is known to read ahead what misses its page cache ([`ReadAhead`]), the law adds what that does
+//! while the cache holds a part of the data:
 //!
 //! ```text
 //! n, w   pages of a request, and that the kernel reads ahead at most, at least min(n, 320)
 //! q'     = q r^min(1, (n/100)^½) with seq_scope=any, else q   a write between two reads moves on in the file
-//! h      = C/U (1 − 0.8 q⁸) where U > C, else 1; 0 for cold reads   long runs push out what they ask for next
+//! h      = C₁/U (1 − 0.8 q⁸) where U > C₁, else 1; 0 for cold reads   long runs push out what they ask for next
 //! V      = 4096 ((1 − q') h² min(n/(1 − h), w − n) + q' x y/(x + y))   bytes read in vain, not by cold reads;
 //!          x = min(8 n, 2 n + 28), y = 1.5 w (1 − q')         pages after short runs and after long ones
 //! reads  = r (1 − h) ((1 − q'² (1 − ρ)) A + s/B (1 − q'² (1 − 1/f)) + V/B
@@ -58,12 +58,13 @@
 //!                                                            copy_r: the part of copy that is of reads
 //! ```
 //!
+//! Where no visit touched more data than the page cache holds, cold reads say what a miss costs (`h` = 0).
 //! There the first two requests of a run are waited for, hence `q'²`, by the kernel's rules; elsewhere `q⁷` is a choice.
 
 use ioscape_model::{SeqScope, State, Workload};
 use serde::{Deserialize, Serialize};
 
-use super::caches::{PAGE_BYTES, READ, Shape, Unpassed, WRITE};
+use super::caches::{PAGE_BYTES, READ, ReadAhead, Shape, WRITE};
 use super::parameters::{Common, OfCache, cache_at, scales};
 
 #[cfg(test)]
@@ -117,8 +118,8 @@ pub(super) struct Times {
     storage: [f64; 2],
     /// Share of the storage time of writes that the writer waits for.
     waited: f64,
-    /// How much of a stream's saving reads have; 0 where a visit passed the cache. The next window of a stream
-    /// comes in while a process copies.
+    /// How much of a stream's saving reads have; 0 where no kernel is known to read ahead. The next window of a
+    /// stream comes in while a process copies.
     streamed: f64,
     /// Share of the reads that miss.
     read_misses: f64,
@@ -169,16 +170,15 @@ impl Law {
         let fixed_s = self.cache(direction, index, OfCache::MissFixed);
         let ratio = self.cache(direction, index, OfCache::SequentialOverRandom);
         let rate = self.cache(direction, index, OfCache::MissRate);
-        let is_last = index + 1 == self.shape.counts[direction];
-        let unpassed = self.shape.unpassed.filter(|_| direction == READ && is_last);
-        let faster = unpassed.map_or(1.0, |unpassed| unpassed.stream_rate);
+        let read_ahead = self.shape.read_ahead.filter(|_| direction == READ);
+        let faster = read_ahead.map_or(1.0, |it| it.stream_rate);
         fixed_s * (1.0 - streamed * (1.0 - ratio))
             + size / rate * (1.0 - streamed * (1.0 - 1.0 / faster))
     }
 
     /// How much of a stream's saving the mean read has, 0 to 1.
     fn streamed_reads(&self, work: &Workload) -> f64 {
-        if self.shape.unpassed.is_none() {
+        if self.shape.read_ahead.is_none() {
             return work.seq_frac.powi(STREAMED_EXPONENT);
         }
         // The first request of a run is waited for, and so is the second, which begins the first window.
@@ -192,16 +192,16 @@ impl Law {
         const LOST: f64 = 0.8;
         // Long runs alone go through all of it.
         const RUN_POWER: i32 = 8;
-        let is_unpassed = self.shape.unpassed.is_some();
-        if is_unpassed { LOST * work.seq_frac.powi(RUN_POWER) } else { 0.0 }
+        let is_page_cache = self.shape.read_ahead.is_some();
+        if is_page_cache { LOST * work.seq_frac.powi(RUN_POWER) } else { 0.0 }
     }
 
     /// Bytes that the kernel reads in vain for each read that misses a full cache: where neighbouring pages
     /// are cached, and where a run of requests ends. Fitted, in pages, to a simulation of the kernel's rules page by
     /// page (example `read_ahead` of `ioscape-trace`): 41 % too low to 30 % too high.
-    fn vain_bytes(work: &Workload, held: f64, unpassed: Unpassed) -> f64 {
+    fn vain_bytes(work: &Workload, held: f64, read_ahead: ReadAhead) -> f64 {
         let (pages, in_sequence) = (pages(work), reads_in_sequence(work));
-        let window = unpassed.window_pages.max(pages.min(PIECE_PAGES));
+        let window = read_ahead.window_pages.max(pages.min(PIECE_PAGES));
         // At random: if the page before the request is cached, the kernel takes it for the end of a stream and
         // reads ahead by the length of the cached run (`try_context_readahead`).
         let run = (pages / (1.0 - held).max(0.01)).min((window - pages).max(0.0));
@@ -253,26 +253,30 @@ impl Law {
             copy(self.get(WriteCopyFixed), WriteCopyRate),
         ];
         let [mut storage, mut asked] = [[0.0; 2]; 2];
-        let mut read_misses = 0.0;
+        // Of reads: the share that misses, and for each such read its time were it random, and a byte's.
+        let [mut read_misses, mut alone_s, mut byte_s] = [0.0; 3];
         for direction in [READ, WRITE] {
             for (index, share) in self.miss_shares(direction, work).enumerate() {
                 storage[direction] +=
                     share * self.miss_s(direction, index, size, streamed[direction]);
                 let is_asked = index >= self.shape.first_to_storage[direction];
                 asked[direction] += if is_asked { share } else { 0.0 };
-                read_misses += if direction == READ { share } else { 0.0 };
+                if direction == READ {
+                    read_misses += share;
+                    alone_s += share * self.miss_s(READ, index, size, 0.0);
+                    byte_s += share / self.cache(READ, index, OfCache::MissRate);
+                }
             }
         }
         let mut vain_bytes = 0.0;
-        if let Some(unpassed) = self.shape.unpassed.filter(|_| work.state != State::Cold) {
-            let last = self.shape.counts[READ] - 1;
+        if let Some(read_ahead) = self.shape.read_ahead.filter(|_| work.state != State::Cold) {
             let held = 1.0 - read_misses;
-            vain_bytes = read_misses * Self::vain_bytes(work, held, unpassed);
+            let in_vain = Self::vain_bytes(work, held, read_ahead);
+            vain_bytes = read_misses * in_vain;
             // A random read of several pages finds some of them and waits for the rest in pieces, each of which
             // costs as much as a whole read: one more where a block of cached pages ends within the request.
             let pieces = held * (1.0 - 1.0 / pages(work)) * (1.0 - streamed[READ]);
-            storage[READ] += vain_bytes / self.cache(READ, last, OfCache::MissRate)
-                + read_misses * pieces * self.miss_s(READ, last, size, 0.0);
+            storage[READ] += byte_s * in_vain + alone_s * pieces;
         }
         let mut waited = self.get(Common::Waited);
         if work.fsync_every > 0 {
@@ -285,7 +289,7 @@ impl Law {
             copy: weighed(copy),
             storage: weighed(storage),
             waited,
-            streamed: self.shape.unpassed.map_or(0.0, |_| streamed[READ]),
+            streamed: self.shape.read_ahead.map_or(0.0, |_| streamed[READ]),
             read_misses,
             requests: weighed(asked),
             bytes: weighed([asked[READ] * size + vain_bytes, asked[WRITE] * size]),

@@ -192,7 +192,7 @@ pub(super) const PER_CACHE: [Parameter; 4] = [
         why: "a seek, or the latency of the next level" },
     Parameter { name: "beyond_sequential_over_random", symbol: "ρ", unit: "1", scale: Scale::Ln, sd: 1.0,
         about: "fixed time of a sequential one, over that of a random one",
-        expected: "0.2 for buffered reads, which are read ahead (0.02 where no visit passed the cache), and for writes told by the device layer; else 1",
+        expected: "0.2 for buffered reads, which are read ahead (0.02 where it is known by how much), and for writes told by the device layer; else 1",
         mean: |seen, cache| seen.sequential_over_random(cache).ln(),
         why: "read-ahead and merging save the fixed part" },
     Parameter { name: "beyond_bytes_per_s", symbol: "B", unit: "B/s", scale: Scale::Ln, sd: 2.0,
@@ -292,7 +292,7 @@ pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
 pub(super) fn known_elsewhere(caches: &Caches) -> Vec<(usize, f64)> {
     let shape = caches.shape();
     let mut known = Vec::new();
-    if shape.unpassed.is_some() {
+    if caches.is_unpassed {
         known.push((cache_at(shape, [READ, 0], OfCache::Size), UNPASSED_SD));
     }
     if caches.is_write_size_assumed {
@@ -371,7 +371,7 @@ impl Seen<'_> {
     fn has_cold_streams(&self) -> bool {
         let is_stream =
             |sample: &Sample| sample.workload.seq_frac >= 1.0 && sample.workload.process_num > 1;
-        self.caches.shape().unpassed.is_some() && self.training.cold.iter().any(is_stream)
+        self.caches.is_unpassed && self.training.cold.iter().any(is_stream)
     }
 
     /// Half of what a synced write took, seconds.
@@ -449,7 +449,7 @@ impl Seen<'_> {
         let is_buffered = self.training.ranges.access == Access::Buffered;
         match cache[0] {
             // What a stream fetches while it copies is counted apart there.
-            READ if self.caches.shape().unpassed.is_some() => 0.02,
+            READ if self.caches.shape().read_ahead.is_some() => 0.02,
             READ if is_buffered => 0.2,
             WRITE if self.is_told_by_device(cache) => 0.2,
             _ => 1.0,

@@ -15,6 +15,7 @@ fn plan(cpus: u32, room_bytes: u64, writes_max_bytes: Option<f64>) -> BlendPlan 
         ranges,
         hints: Hints { room_bytes, ..Hints::default() },
         host: Host::default(),
+        read_ahead_bytes: None,
         seed: 1,
         writes_max_bytes,
         most_bytes: GIB as f64,

@@ -4,14 +4,14 @@ use ioscape_model::Workload;
 use ioscape_model::units::{KIB, MIB};
 use proptest::prelude::*;
 
-use super::super::caches::{PAGE_BYTES, Shape, Unpassed};
+use super::super::caches::{PAGE_BYTES, ReadAhead, Shape};
 use super::super::parameters::{Common, OfCache, PER_CACHE, TABLE, cache_at};
 use super::{Law, PARTS, RESOURCES, Times};
 
 const SHAPE: Shape =
-    Shape { counts: [2, 1], first_to_storage: [1, 0], read_copy_fixed_s: 8e-7, unpassed: None };
+    Shape { counts: [2, 1], first_to_storage: [1, 0], read_copy_fixed_s: 8e-7, read_ahead: None };
 
-const UNPASSED: Unpassed = Unpassed { stream_rate: 2.0, window_pages: 32.0 };
+const USUAL: ReadAhead = ReadAhead { stream_rate: 2.0, window_pages: 32.0 };
 
 /// Parameters that a machine might have, as they are fitted.
 fn usual() -> Vec<f64> {
@@ -164,13 +164,13 @@ fn what_is_read_in_vain_is_what_the_kernels_rules_say() {
     for (window_pages, pages, seq_frac, in_vain) in counted {
         let size_mean = pages * PAGE_BYTES as u64;
         let work = Workload { size_mean, seq_frac, read_frac: 1.0, ..Workload::default() };
-        let unpassed = Unpassed { window_pages, ..UNPASSED };
-        let said = Law::vain_bytes(&work, 0.28, unpassed) / PAGE_BYTES;
+        let read_ahead = ReadAhead { window_pages, ..USUAL };
+        let said = Law::vain_bytes(&work, 0.28, read_ahead) / PAGE_BYTES;
         assert!((in_vain / 1.7..in_vain * 1.3).contains(&said), "{pages} {seq_frac}: {said}");
     }
     let at = |seq_frac: f64, read_frac: f64| {
         let work = Workload { size_mean: 16 * KIB, seq_frac, read_frac, ..Workload::default() };
-        Law::vain_bytes(&work, 0.0, UNPASSED)
+        Law::vain_bytes(&work, 0.0, USUAL)
     };
     assert!(at(0.0, 1.0) + at(1.0, 1.0) < 1e-9, "no run ends");
     assert!(at(0.5, 0.25) < at(0.5, 1.0), "writes break runs off before a window is begun");
@@ -193,10 +193,10 @@ proptest! {
 
     #[test]
     fn the_parts_of_a_requests_time_explain_all_of_it(
-        law in law(), work in work(), is_unpassed: bool,
+        law in law(), work in work(), reads_ahead: bool,
     ) {
         let mut law = law;
-        law.shape.unpassed = is_unpassed.then_some(UNPASSED);
+        law.shape.read_ahead = reads_ahead.then_some(USUAL);
         // Time twice as long in every part is twice the time: Euler's theorem.
         let elasticities: [f64; PARTS] = law.elasticities(&work);
         let sum: f64 = elasticities.iter().sum();
