@@ -287,32 +287,32 @@ fn direct(directory: &Path) {
             "unique_bytes=512MiB,size_mean=4k,size_dist=fixed,read_frac=1,seq_frac=0,\
              access=direct,layout=shared,process_num={processes},depth={depth}"
         );
-        // As a run does it: one at a time needs no ring. Where the device's interrupts arrive is the
-        // kernel's choice, as for fio.
-        let (name, engine) = match depth {
-            1 => ("psync", EngineKind::Psync),
-            _ => ("io_uring", EngineKind::Uring(UringOptions::default())),
-        };
-        let mut ours = Ours::new(directory, (engine, Placement::Free), &text);
-        let (path, work) = (ours.file.clone(), ours.work.clone());
-        let depth = format!("--iodepth={depth}");
-        let jobs = format!("--numjobs={processes}");
-        let share = format!("--offset_increment={}", work.share_bytes());
-        let flags = [
-            "--ioengine=io_uring",
-            "--direct=1",
-            "--registerfiles=1",
-            "--fixedbufs=1",
-            "--norandommap=1",
-            &depth,
-            &jobs,
-            &share,
-        ];
-        println!("direct random reads of 4 KiB, {jobs} {depth}");
-        let (our, fios) =
-            rounds(ROUNDS, |seed| ours.slice(seed, FIO_SLICE_S), || fio(&path, &work, &flags));
-        show(name, &our);
-        show("fio io_uring", &fios);
-        pair("requests, over fio", (&our, &fios), speed_ratio);
+        // Engine beside the engine of its kind. A run takes psync for one request at a time. Where the device's
+        // interrupts arrive is the kernel's choice, as for fio.
+        let ring = ("io_uring", EngineKind::Uring(UringOptions::default()));
+        let psync = (depth == 1).then_some(("psync", EngineKind::Psync));
+        for (name, engine) in psync.into_iter().chain([ring]) {
+            direct_pair(directory, &text, (name, engine));
+        }
     }
+}
+
+/// Random reads of 4 KiB past the page cache, by an engine and by fio's of that name.
+fn direct_pair(directory: &Path, text: &str, (name, engine): (&str, EngineKind)) {
+    let mut ours = Ours::new(directory, (engine, Placement::Free), text);
+    let (path, work) = (ours.file.clone(), ours.work.clone());
+    let ioengine = format!("--ioengine={name}");
+    let iodepth = format!("--iodepth={}", work.depth);
+    let jobs = format!("--numjobs={}", work.process_num);
+    let share = format!("--offset_increment={}", work.share_bytes());
+    let mut flags = vec![&*ioengine, "--direct=1", "--norandommap=1", &iodepth, &jobs, &share];
+    if matches!(engine, EngineKind::Uring(_)) {
+        flags.extend(["--registerfiles=1", "--fixedbufs=1"]);
+    }
+    println!("direct random reads of 4 KiB, {name}, {jobs} {iodepth}");
+    let (our, fios) =
+        rounds(ROUNDS, |seed| ours.slice(seed, FIO_SLICE_S), || fio(&path, &work, &flags));
+    show("ours", &our);
+    show("fio", &fios);
+    pair("requests, over fio", (&our, &fios), speed_ratio);
 }

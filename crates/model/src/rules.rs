@@ -260,6 +260,16 @@ pub struct Hints {
     pub layout_bytes_per_s: Option<f64>,
 }
 
+impl Hints {
+    /// Whether a cache of this size can be the page cache, as far as that is known: below half of what the machine
+    /// says of it, a choice, it is another.
+    pub fn may_be_page_cache(&self, bytes: f64) -> bool {
+        const OTHER_CACHE: f64 = 0.5;
+        !self.in_memory
+            && self.read_cache_bytes.is_none_or(|page_cache| bytes > OTHER_CACHE * page_cache)
+    }
+}
+
 /// What a run keeps to besides its budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

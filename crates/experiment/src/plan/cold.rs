@@ -3,8 +3,6 @@
 
 use ioscape_model::{Border, Curve, Header, State, Workload};
 
-/// A border below this share of the page cache's size is another cache's.
-const OTHER_CACHE: f64 = 0.5;
 /// Processes of the visits with several.
 const PROCESSES: u64 = 4;
 
@@ -49,7 +47,7 @@ pub(super) fn is_needed(header: &Header, borders: &[Border], reached_bytes: f64)
         return false;
     };
     let is_its = |border: &Border| {
-        border.curve != Curve::Write && border.unique_bytes.capacity > OTHER_CACHE * cache_bytes
+        border.curve != Curve::Write && hints.may_be_page_cache(border.unique_bytes.capacity)
     };
     reached_bytes < cache_bytes && !borders.iter().any(is_its)
 }

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Sample, Training};
 
+#[cfg(test)]
+mod tests;
+
 /// Directions, as places in pairs.
 pub(super) const READ: usize = 0;
 pub(super) const WRITE: usize = 1;
@@ -42,7 +45,7 @@ pub(super) struct Shape {
     /// the law no better (`docs/experiments.md`). It counts as exact: no interval has its doubt. With direct access
     /// half of a device's read counts as processor time; ξ takes it back where several are in flight.
     pub(super) read_copy_fixed_s: f64,
-    /// Set where a kernel is known to read ahead what misses its page cache, the first cache for reads.
+    /// Set where a kernel reads ahead what misses its page cache, the first cache for reads.
     pub(super) read_ahead: Option<ReadAhead>,
 }
 
@@ -78,7 +81,7 @@ pub(super) struct Caches {
     /// True if no visit touched more data than the page cache holds: the size of the only cache for reads is what
     /// the machine says, and cold reads measured what lies beyond.
     pub(super) is_unpassed: bool,
-    /// Set where a kernel is known to read ahead what misses its page cache.
+    /// Set where a kernel reads ahead what misses its page cache, the first cache for reads.
     read_ahead: Option<ReadAhead>,
     /// Least time of a request in warm visits that mostly read, seconds.
     quickest_read_s: f64,
@@ -121,8 +124,7 @@ impl Caches {
             }
             write.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        let (mut is_write_size_assumed, mut has_device_writes, mut is_unpassed) =
-            (false, false, false);
+        let [mut is_write_size_assumed, mut has_device_writes, mut is_unpassed] = [false; 3];
         if let Some(bytes) = unpassed_bytes(training).filter(|_| read.is_empty()) {
             read.push(bytes);
             is_unpassed = true;
@@ -133,11 +135,11 @@ impl Caches {
                 is_write_size_assumed = true;
             }
         }
-        let is_page_cache_first = first_real == 0 && !read.is_empty() && !training.hints.in_memory;
-        // A machine whose page cache nobody passed is a real one: where it does not say, it does the usual.
-        let known = training.read_ahead_bytes.or(is_unpassed.then_some(READ_AHEAD_BYTES));
-        let window = known.filter(|_| is_page_cache_first);
-        let read_ahead = window.map(|bytes| ReadAhead {
+        let has_page_cache = read.first().is_some_and(|it| training.hints.may_be_page_cache(*it));
+        // Where no visit passed the page cache and the target does not say, as much as Linux does by default.
+        let window_bytes = training.read_ahead_bytes.or(is_unpassed.then_some(READ_AHEAD_BYTES));
+        let is_read_ahead = |bytes: &u64| *bytes > 0 && first_real == 0 && has_page_cache;
+        let read_ahead = window_bytes.filter(is_read_ahead).map(|bytes| ReadAhead {
             stream_rate: stream_rate(&training.cold).unwrap_or(STREAM_RATE),
             window_pages: bytes as f64 / PAGE_BYTES,
         });
@@ -206,8 +208,6 @@ const STREAM_RATE: f64 = 2.0;
 /// How many times as fast as random reads larger requests of a stream move their bytes: by cold reads of one
 /// process, one at a time.
 fn stream_rate(cold: &[Sample]) -> Option<f64> {
-    // A stream is no slower; beyond 8 the difference of two times is mostly noise. Choices.
-    let (least, most) = (1.0, 8.0);
     let rate = |is_streamed: bool| {
         let alone = cold.iter().map(|sample| (&sample.workload, sample)).filter(|(work, _)| {
             let is_kind = if is_streamed { work.seq_frac >= 1.0 } else { work.seq_frac <= 0.0 };
@@ -224,7 +224,8 @@ fn stream_rate(cold: &[Sample]) -> Option<f64> {
         (bytes > 0).then(|| if longer_s > 0.0 { bytes as f64 / longer_s } else { f64::INFINITY })
     };
     let (streamed, random) = rate(true).zip(rate(false))?;
-    random.is_finite().then(|| (streamed / random).clamp(least, most))
+    // A stream is no slower; beyond 8 the difference of two times is mostly noise. Choices.
+    random.is_finite().then(|| (streamed / random).clamp(1.0, 8.0))
 }
 
 pub(super) fn is_mostly(work: &Workload, direction: usize) -> bool {

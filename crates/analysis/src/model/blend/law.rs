@@ -30,7 +30,8 @@
 //!
 //! Uniform access to `U` bytes finds its data in a cache of `C` bytes with probability `min(1, C/U)`,
 //! whatever the replacement policy. A sequential read (share `q`) is read ahead only in a long run: the
-//! share `q⁶` of them; in a short run it costs as much as a random one. Write-back runs beside the
+//! share `q⁶` of them, a choice, where nothing is known of read-ahead; in a short run it costs as much as a random
+//! one. Write-back runs beside the
 //! writer, so a writer waits for the share `ω` of it, until storage falls behind. `Z` lies between the
 //! asymptotes `max(W, N S)` and the balanced-job bound of a closed network (Zahorjan et al. 1982).
 //! Storage may have limits on requests and on bytes per second, as cloud volumes have: one that reads and writes
@@ -43,13 +44,14 @@
 //! `A' + s/B + Y/F` on it, `A' = (1 − q (1 − ρ)) A`, and the writer waits for `(A' + s/B)/softmin(F, m_f) + Y/F` of
 //! that; `softmin(F, m_f) = max(1, (F⁻⁴ + m_f⁻⁴)^(−¼))`.
 //!
-//! Where the kernel is known to read ahead what misses its page cache ([`ReadAhead`]), the law adds what that does
-//! while the cache holds a part of the data:
+//! Where a kernel reads ahead what misses its page cache ([`ReadAhead`]), these take the place of `hᵢ` and `reads`;
+//! here with one cache for reads (with more, every `C_i` shrinks, and `A + s/B` and `1/B` are sums over `hᵢ`):
 //!
 //! ```text
 //! n, w   pages of a request, and that the kernel reads ahead at most, at least min(n, 320)
 //! q'     = q r^min(1, (n/100)^½) with seq_scope=any, else q   a write between two reads moves on in the file
-//! h      = C₁/U (1 − 0.8 q⁸) where U > C₁, else 1; 0 for cold reads   long runs push out what they ask for next
+//! h      = C/U (1 − 0.8 q⁸ min(1, 10 (U/C − 1))) where U > C, else 1; 0 for cold reads
+//!                                                            long runs push out what they ask for next
 //! V      = 4096 ((1 − q') h² min(n/(1 − h), w − n) + q' x y/(x + y))   bytes read in vain, not by cold reads;
 //!          x = min(8 n, 2 n + 28), y = 1.5 w (1 − q')         pages after short runs and after long ones
 //! reads  = r (1 − h) ((1 − q'² (1 − ρ)) A + s/B (1 − q'² (1 − 1/f)) + V/B
@@ -58,8 +60,9 @@
 //!                                                            copy_r: the part of copy that is of reads
 //! ```
 //!
-//! Where no visit touched more data than the page cache holds, cold reads say what a miss costs (`h` = 0).
-//! There the first two requests of a run are waited for, hence `q'²`, by the kernel's rules; elsewhere `q⁷` is a choice.
+//! By the kernel's rules the first two requests of a run are waited for, hence `q'²`. Further pieces of a random read
+//! take time, but are not counted in `n_r`. Where no visit touched more data than the page cache holds, cold reads
+//! say what a miss costs.
 
 use ioscape_model::{SeqScope, State, Workload};
 use serde::{Deserialize, Serialize};
@@ -185,15 +188,20 @@ impl Law {
         reads_in_sequence(work).powi(2)
     }
 
-    /// By how much less of the data than fits is found where all of it is read in turn: what comes next
-    /// went just before. Of 449 MiB in a loop of 502 to 1376 MiB a tenth to a fifth of what is found at
-    /// random was found.
-    fn looping(&self, work: &Workload) -> f64 {
+    /// Share of a direction's requests that find their data in a cache of so many bytes or in one before it.
+    fn held(&self, direction: usize, bytes: f64, work: &Workload) -> f64 {
+        // Where data is read in turn, what comes next went just before: of 449 MiB in a loop of 502 to 1376 MiB a
+        // tenth to a fifth of what is found at random was found. Long runs alone go through all of it.
         const LOST: f64 = 0.8;
-        // Long runs alone go through all of it.
         const RUN_POWER: i32 = 8;
-        let is_page_cache = self.shape.read_ahead.is_some();
-        if is_page_cache { LOST * work.seq_frac.powi(RUN_POWER) } else { 0.0 }
+        // With so much more data than fits, as a share of what fits, all of that is lost; a choice.
+        const LOST_FROM: f64 = 0.1;
+        // Cold reads miss every cache, as if they touched data without end.
+        let is_cold = direction == READ && work.state == State::Cold;
+        let over = if is_cold { f64::INFINITY } else { work.unique_bytes as f64 / bytes };
+        let lost = LOST * work.seq_frac.powi(RUN_POWER) * ((over - 1.0) / LOST_FROM).min(1.0);
+        let is_pushed_out = direction == READ && self.shape.read_ahead.is_some();
+        if over > 1.0 { (1.0 - if is_pushed_out { lost } else { 0.0 }) / over } else { 1.0 }
     }
 
     /// Bytes that the kernel reads in vain for each read that misses a full cache: where neighbouring pages
@@ -218,16 +226,10 @@ impl Law {
     /// last. What-if sizes may be out of order: a cache no larger than one before it serves nothing.
     fn miss_shares(&self, direction: usize, work: &Workload) -> impl Iterator<Item = f64> {
         let count = self.shape.counts[direction];
-        // Cold reads miss every cache, as if they touched data without end.
-        let is_cold = direction == READ && work.state == State::Cold;
-        let unique = if is_cold { f64::INFINITY } else { work.unique_bytes as f64 };
-        let looping = if direction == READ { self.looping(work) } else { 0.0 };
+        let bytes = move |index| self.cache(direction, index, OfCache::Size);
+        let held = move |index| self.held(direction, bytes(index), work);
         let mut so_far = 0.0_f64;
         (0..count).map(move |index| {
-            let held = |index| {
-                let held = self.cache(direction, index, OfCache::Size) / unique;
-                if held < 1.0 { held * (1.0 - looping) } else { 1.0 }
-            };
             so_far = so_far.max(held(index));
             let until = if index + 1 < count { so_far.max(held(index + 1)) } else { 1.0 };
             until - so_far
@@ -268,15 +270,14 @@ impl Law {
                 }
             }
         }
-        let mut vain_bytes = 0.0;
+        let mut in_vain_bytes = 0.0;
         if let Some(read_ahead) = self.shape.read_ahead.filter(|_| work.state != State::Cold) {
             let held = 1.0 - read_misses;
-            let in_vain = Self::vain_bytes(work, held, read_ahead);
-            vain_bytes = read_misses * in_vain;
+            in_vain_bytes = Self::vain_bytes(work, held, read_ahead);
             // A random read of several pages finds some of them and waits for the rest in pieces, each of which
             // costs as much as a whole read: one more where a block of cached pages ends within the request.
             let pieces = held * (1.0 - 1.0 / pages(work)) * (1.0 - streamed[READ]);
-            storage[READ] += byte_s * in_vain + alone_s * pieces;
+            storage[READ] += byte_s * in_vain_bytes + alone_s * pieces;
         }
         let mut waited = self.get(Common::Waited);
         if work.fsync_every > 0 {
@@ -292,7 +293,7 @@ impl Law {
             streamed: self.shape.read_ahead.map_or(0.0, |_| streamed[READ]),
             read_misses,
             requests: weighed(asked),
-            bytes: weighed([asked[READ] * size + vain_bytes, asked[WRITE] * size]),
+            bytes: weighed([asked[READ] * (size + in_vain_bytes), asked[WRITE] * size]),
         }
     }
 

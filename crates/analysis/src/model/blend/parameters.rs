@@ -192,7 +192,7 @@ pub(super) const PER_CACHE: [Parameter; 4] = [
         why: "a seek, or the latency of the next level" },
     Parameter { name: "beyond_sequential_over_random", symbol: "ρ", unit: "1", scale: Scale::Ln, sd: 1.0,
         about: "fixed time of a sequential one, over that of a random one",
-        expected: "0.2 for buffered reads, which are read ahead (0.02 where it is known by how much), and for writes told by the device layer; else 1",
+        expected: "0.2 for buffered reads, which are read ahead (0.02 by the kernel's rules), and for writes told by the device layer; else 1",
         mean: |seen, cache| seen.sequential_over_random(cache).ln(),
         why: "read-ahead and merging save the fixed part" },
     Parameter { name: "beyond_bytes_per_s", symbol: "B", unit: "B/s", scale: Scale::Ln, sd: 2.0,

@@ -167,8 +167,7 @@ fn measured_apart(command: &mut std::process::Command, deed: impl FnOnce(u32)) -
     Ok(warnings)
 }
 
-const APART: [&str; 10] =
-    ["measure", "target", "-w", READS, "--rounds", "1", "--precision", "0.1", "--json", "--quiet"];
+const APART: [&str; 7] = ["measure", "target", "-w", READS, "--rounds", "1", "--json"];
 
 /// Whether the workers of a process are there yet.
 fn is_working(process: u32) -> bool {
@@ -184,7 +183,8 @@ fn stopped() -> Look {
     let work = Workdir::alone();
     let clock = Clock::start();
     let pause = |seconds: f64| clock.sleep_until(clock.now_ns() + (seconds * 1e9) as u64);
-    measured_apart(&mut work.command(&APART), |process| {
+    let mut command = work.command(&APART);
+    measured_apart(command.args(["--precision", "10%", "--quiet"]), |process| {
         let number = process.to_string();
         // The first workers there are measure the harness; those of the visit run in for half a second.
         for _ in 0..500 {
@@ -204,15 +204,15 @@ fn files_of(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// In a control group that gives a fifth of a processor.
+/// In a control group that gives two fifths of a processor.
 fn throttled() -> Look {
     let work = Workdir::alone();
     let name = format!("ioscape-corpus-{}", std::process::id());
     let (one, two) = (Path::new("/sys/fs/cgroup/cpu"), Path::new("/sys/fs/cgroup"));
     let (group, file, quota) = if one.join("cpu.cfs_quota_us").exists() || one.is_dir() {
-        (one.join(name), "cpu.cfs_quota_us", "20000")
+        (one.join(name), "cpu.cfs_quota_us", "40000")
     } else {
-        (two.join(name), "cpu.max", "20000 100000")
+        (two.join(name), "cpu.max", "40000 100000")
     };
     fs::create_dir(&group).map_err(|error| format!("no control group here: {error}"))?;
     let look = fs::write(group.join(file), quota)
@@ -222,6 +222,7 @@ fn throttled() -> Look {
             let mut command = std::process::Command::new("sh");
             command.current_dir(work.path("."));
             command.args(["-c", &into, "sh", env!("CARGO_BIN_EXE_ioscape")]).args(APART);
+            command.args(["--precision", "50%", "--quiet"]);
             measured_apart(&mut command, |_| {})
         });
     fs::remove_dir(&group).ok();
@@ -353,7 +354,7 @@ pub(super) const TRAPS: &[Trap] = &[
         }],
     },
     Trap {
-        built: "control group: a fifth of a processor",
+        built: "control group: two fifths of a processor",
         look: throttled,
         flags: &[Flag {
             what: "a container whose processor quota runs out during the run",

@@ -1,10 +1,10 @@
 //! What holds for every law, whatever its parameters.
 
-use ioscape_model::Workload;
 use ioscape_model::units::{KIB, MIB};
+use ioscape_model::{State, Workload};
 use proptest::prelude::*;
 
-use super::super::caches::{PAGE_BYTES, ReadAhead, Shape};
+use super::super::caches::{PAGE_BYTES, READ, ReadAhead, Shape};
 use super::super::parameters::{Common, OfCache, PER_CACHE, TABLE, cache_at};
 use super::{Law, PARTS, RESOURCES, Times};
 
@@ -51,12 +51,13 @@ fn usual() -> Vec<f64> {
 /// A factor of two or three either way.
 fn law() -> impl Strategy<Value = Law> {
     let around = usual();
-    proptest::collection::vec(-1.0..1.0_f64, around.len()).prop_map(move |by| {
+    let by = proptest::collection::vec(-1.0..1.0_f64, around.len());
+    (by, any::<bool>()).prop_map(move |(by, reads_ahead)| {
         let mut at: Vec<f64> = around.iter().zip(by).map(|(x, d)| x + d).collect();
         // The second cache lies beyond the first.
         at[cache_at(SHAPE, [0, 1], OfCache::Size)] =
             at[cache_at(SHAPE, [0, 0], OfCache::Size)] + 2.0;
-        Law::from_scaled(SHAPE, &at)
+        Law::from_scaled(Shape { read_ahead: reads_ahead.then_some(USUAL), ..SHAPE }, &at)
     })
 }
 
@@ -176,11 +177,40 @@ fn what_is_read_in_vain_is_what_the_kernels_rules_say() {
     assert!(at(0.5, 0.25) < at(0.5, 1.0), "writes break runs off before a window is begun");
 }
 
+#[test]
+fn a_stream_finds_less_and_less_of_what_it_pushes_out_and_a_cold_read_nothing() {
+    let law = Law::from_scaled(Shape { read_ahead: Some(USUAL), ..SHAPE }, &usual());
+    let bytes = 100.0 * MIB as f64;
+    let at = |mib: u64, seq_frac: f64, state: State| {
+        let work = Workload { unique_bytes: mib * MIB, seq_frac, state, ..Workload::default() };
+        law.held(READ, bytes, &work)
+    };
+    let warm = |mib: u64| at(mib, 1.0, State::Warm);
+    assert!((warm(100) - 1.0).abs() < 1e-12 && (warm(200) - 0.1).abs() < 1e-12);
+    assert!((at(200, 0.0, State::Warm) - 0.5).abs() < 1e-12);
+    assert!(warm(101) > 0.9 && (101..300).all(|mib| warm(mib) < warm(mib - 1)), "no step");
+    assert!(at(50, 1.0, State::Cold) <= 0.0);
+}
+
+#[test]
+fn what_is_read_in_vain_counts_where_storage_serves_it() {
+    // All of it is in the farther cache: nothing gets to storage.
+    let law = Law::from_scaled(Shape { read_ahead: Some(USUAL), ..SHAPE }, &usual());
+    let work =
+        Workload { unique_bytes: 150 * MIB, read_frac: 1.0, seq_frac: 0.5, ..Workload::default() };
+    let times = law.times(&work);
+    assert!(times.read_misses > 0.5 && times.bytes[READ] <= 0.0);
+    let far = law.times(&Workload { unique_bytes: 1024 * MIB, ..work });
+    assert!(far.bytes[READ] > far.requests[READ] * 16.0 * KIB as f64);
+}
+
 proptest! {
     #[test]
     fn beyond_caches_in_any_order_is_what_the_largest_does_not_hold(
         law in law(), work in work(), sizes in [10.0..24.0_f64, 10.0..24.0_f64],
     ) {
+        // Long runs push out what they ask for next.
+        let work = Workload { seq_frac: 0.0, ..work };
         let mut law = law;
         for (index, ln) in sizes.into_iter().enumerate() {
             law.values[cache_at(SHAPE, [0, index], OfCache::Size)] = ln.exp();
@@ -193,10 +223,8 @@ proptest! {
 
     #[test]
     fn the_parts_of_a_requests_time_explain_all_of_it(
-        law in law(), work in work(), reads_ahead: bool,
+        law in law(), work in work(),
     ) {
-        let mut law = law;
-        law.shape.read_ahead = reads_ahead.then_some(USUAL);
         // Time twice as long in every part is twice the time: Euler's theorem.
         let elasticities: [f64; PARTS] = law.elasticities(&work);
         let sum: f64 = elasticities.iter().sum();
