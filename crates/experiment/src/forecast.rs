@@ -44,8 +44,8 @@ pub struct Question {
     pub layout_bytes_per_s: Option<f64>,
     /// What the data sheet and the device layer lie over, bytes.
     pub span_bytes: u64,
-    /// Whether the data sheet is all that was asked for.
-    pub is_quick: bool,
+    /// Where the data sheet is all that was asked for: the share of its lines that write.
+    pub sheet_write_share: Option<f64>,
     /// Whether nothing is to be written: files are there already.
     pub is_read_only: bool,
 }
@@ -60,7 +60,7 @@ impl From<&Header> for Question {
             written_max_bytes: header.limits.written_max_bytes,
             layout_bytes_per_s: header.hints.layout_bytes_per_s,
             span_bytes: span_bytes(header),
-            is_quick: header.is_quick,
+            sheet_write_share: header.is_quick.then(|| sheet_write_share(header)),
             is_read_only: header.is_read_only,
         }
     }
@@ -68,6 +68,11 @@ impl From<&Header> for Question {
 
 fn span_bytes(header: &Header) -> u64 {
     header.datasheet.iter().map(|line| line.workload.unique_bytes).max().unwrap_or(0)
+}
+
+fn sheet_write_share(header: &Header) -> f64 {
+    let writing = header.datasheet.iter().filter(|line| line.workload.read_frac < 1.0);
+    writing.count() as f64 / header.datasheet.len().max(1) as f64
 }
 
 /// What one plan costs.
@@ -153,7 +158,8 @@ impl Costs {
         let bytes_per_s = measured.unwrap_or(LAYOUT_BYTES_PER_S);
         // The files of several processes come on top of the one file of a single process.
         let files = if ranges.process_num.max > 1 { 2.0 } else { 1.0 };
-        let mapped_bytes = if question.is_quick { 0 } else { ranges.unique_bytes.max };
+        let is_mapped = question.sheet_write_share.is_none();
+        let mapped_bytes = if is_mapped { ranges.unique_bytes.max } else { 0 };
         let first_bytes = mapped_bytes.max(question.span_bytes);
         let layout_bytes = first_bytes as f64 + (files - 1.0) * mapped_bytes as f64;
         let running_s = visit_s(rules);
@@ -171,7 +177,8 @@ impl Costs {
         // Before each visit what it touches is read in, at the speed it was written with.
         let warm_up_s = mean_of_log_uniform(ranges.unique_bytes) / bytes_per_s;
         // Writes go on at the speed of the storage, whatever a cache absorbs in between.
-        let visit_written_bytes = WRITE_SHARE * running_s * bytes_per_s;
+        let write_share = question.sheet_write_share.unwrap_or(WRITE_SHARE);
+        let visit_written_bytes = write_share * running_s * bytes_per_s;
         Self {
             budget_s: question.budget_s,
             written_max_bytes: question.written_max_bytes,
@@ -245,7 +252,7 @@ mod tests {
             written_max_bytes: None,
             layout_bytes_per_s: Some(1e9),
             span_bytes: 0,
-            is_quick: false,
+            sheet_write_share: None,
             is_read_only: false,
         }
     }
@@ -262,6 +269,17 @@ mod tests {
         assert_eq!((held.written_bytes, held.points), (GIB, free.points));
         assert!(held.note.ends_with("--max-written may end it sooner"), "{}", held.note);
         assert_eq!(row(&limited, "paper"), row(&question(Method::Blend), "paper"));
+    }
+
+    #[test]
+    fn a_data_sheet_alone_writes_its_files_and_what_its_lines_do() {
+        let written = |sheet_write_share| {
+            let sheet = Question { sheet_write_share, span_bytes: GIB, ..question(Method::Blend) };
+            row(&sheet, "blend").written_bytes
+        };
+        assert_eq!(written(Some(0.0)), GIB, "a memory filesystem has a cached line");
+        assert!(GIB < written(Some(0.1)) && written(Some(0.1)) < written(Some(0.2)));
+        assert!(written(Some(0.2)) < written(None), "half of a map's visits write");
     }
 
     #[test]
