@@ -100,6 +100,14 @@ fn cachestat(file: &File, range: [u64; 2]) -> io::Result<[u64; 5]> {
     if status == 0 { Ok(counts) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Why this process may not ask for counts; `None` where it may. Then every page is asked for by itself, and how much
+/// of it is dirty is not known.
+pub(crate) fn denied() -> Option<io::Error> {
+    let error = cachestat(&File::open("/dev/null").ok()?, [0, 1]).err()?;
+    let is_denied = matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EACCES));
+    is_denied.then_some(error)
+}
+
 /// Writes back and drops `range` from the page cache. Needs no privilege. What stayed (pages
 /// that are mapped, locked or being written) is in the answer; `None` where the kernel cannot say.
 ///

@@ -298,6 +298,16 @@ impl Directory {
                 "borders are found by timing alone; measure the filesystem below it to see more",
             ));
         }
+        if let Some(why) = crate::cachestat::denied() {
+            let text = format!(
+                "cachestat is not to be had here ({why}): what is cached is looked up page by page \
+                 (mincore), and how much of it is dirty is not known"
+            );
+            let remedy =
+                "take Linux 6.5 or later, or allow cachestat in the container's seccomp profile";
+            warnings
+                .push(Warning::new(Code::NoCounters, text, remedy).with_severity(Severity::Note));
+        }
         warnings
     }
 

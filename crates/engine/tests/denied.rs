@@ -1,5 +1,5 @@
-//! A process that may have no io_uring, as in most containers: a seccomp filter refuses it in a child,
-//! which is this very program, told to run one test.
+//! A process that may have no io_uring, as in most containers, or no cachestat, as under older kernels: a seccomp
+//! filter refuses it in a child, which is this very program, told to run one test.
 
 #![expect(clippy::unwrap_used, reason = "a test binary is all test")]
 
@@ -8,21 +8,26 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ioscape_engine::{Clock, EngineKind, FileRig, Rig, RunId, UringOptions, host, target};
-use ioscape_model::{Code, Workload};
+use ioscape_engine::{
+    Clock, EngineKind, FileRig, Rig, RunId, UringOptions, cachestat, host, target,
+};
+use ioscape_model::{Code, Severity, Workload};
 
 const MIXED: &str = "unique_bytes=16MiB,size_mean=4k,size_dist=fixed,read_frac=0.6,seq_frac=0.3,\
                      depth=8,process_num=2,fsync_every=50";
 
-/// Makes `io_uring_setup` fail with EPERM from here on, as Docker's default profile does.
-fn deny_io_uring() -> std::io::Result<()> {
-    const IO_URING_SETUP: u32 = 425; // on all architectures but alpha
+// Numbers of system calls, on all architectures but alpha.
+const IO_URING_SETUP: u32 = 425;
+const CACHESTAT: u32 = 451;
+
+/// Makes a system call fail with EPERM from here on, as Docker's default profile does with those of io_uring.
+fn deny(call: u32) -> std::io::Result<()> {
     let statement =
         |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
     let mut filter = [
         // The number of the system call is the first word of what the filter is shown.
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, IO_URING_SETUP),
+        statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, call),
         statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
         statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
@@ -36,12 +41,12 @@ fn deny_io_uring() -> std::io::Result<()> {
     if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
-/// Runs one ignored test of this program in a child that is denied io_uring.
-fn denied(test: &str) {
+/// Runs one ignored test of this program in a child that is denied a system call.
+fn denied(call: u32, test: &str) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
     // SAFETY: between fork and exec nothing is called but prctl, twice.
-    unsafe { command.pre_exec(deny_io_uring) };
+    unsafe { command.pre_exec(move || deny(call)) };
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -74,7 +79,25 @@ fn visit(rig: &mut FileRig, text: &str) -> (u64, Vec<Code>) {
 
 #[test]
 fn where_io_uring_is_denied_threads_make_the_requests_and_data_are_what_was_written() {
-    denied("in_a_child_that_is_denied_io_uring");
+    denied(IO_URING_SETUP, "in_a_child_that_is_denied_io_uring");
+}
+
+#[test]
+fn where_cachestat_is_denied_pages_are_looked_up_and_it_is_said() {
+    denied(CACHESTAT, "in_a_child_that_is_denied_cachestat");
+}
+
+#[test]
+#[ignore = "run by another test, in a child with a seccomp filter"]
+fn in_a_child_that_is_denied_cachestat() {
+    let place = tempfile::tempdir().unwrap();
+    let warnings = target::open_directory(place.path()).unwrap().warnings();
+    let said = warnings.iter().find(|warning| warning.text.contains("cachestat")).unwrap();
+    assert_eq!((said.code, said.severity), (Code::NoCounters, Severity::Note));
+    let path = place.path().join("file");
+    std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+    let held = cachestat::resident(&std::fs::File::open(&path).unwrap(), 0..1 << 20).unwrap();
+    assert_eq!((held.resident_bytes, held.dirty_bytes), (1 << 20, None));
 }
 
 #[test]

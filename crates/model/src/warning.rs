@@ -40,7 +40,8 @@ pub enum Code {
     StolenTime,
     /// The canaries say that the machine changed during the run.
     Drift,
-    /// Device counters mean nothing on this filesystem; borders are found by timing.
+    /// Device counters mean nothing on this filesystem; borders are found by timing. As a note: the kernel counts no
+    /// pages of a file, and is asked for each of them.
     NoCounters,
     /// The clock is slow or not the processor's own.
     SlowClock,
