@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::Advice;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_denial};
 
 /// Pages of a range of a file, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,9 +103,7 @@ fn cachestat(file: &File, range: [u64; 2]) -> io::Result<[u64; 5]> {
 /// Why this process may not ask for counts; `None` where it may. Then every page is asked for by itself, and how much
 /// of it is dirty is not known.
 pub(crate) fn denied() -> Option<io::Error> {
-    let error = cachestat(&File::open("/dev/null").ok()?, [0, 1]).err()?;
-    let is_denied = matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EACCES));
-    is_denied.then_some(error)
+    cachestat(&File::open("/dev/null").ok()?, [0, 1]).err().filter(is_denial)
 }
 
 /// Writes back and drops `range` from the page cache. Needs no privilege. What stayed (pages

@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 
 use ioscape_model::EndReason;
 
+/// Whether the kernel has no such system call, or refuses it to this process whatever it asks.
+pub(crate) fn is_denial(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
+}
+
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

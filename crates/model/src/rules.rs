@@ -261,8 +261,8 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Whether a cache of this size can be the page cache, as far as that is known: below half of what the machine
-    /// says of it, a choice, it is another.
+    /// Whether a cache of so many bytes may be the page cache. It is another one if it holds less than half (a choice)
+    /// of `read_cache_bytes`; where that is not known, it may be.
     pub fn may_be_page_cache(&self, bytes: f64) -> bool {
         const OTHER_CACHE: f64 = 0.5;
         !self.in_memory

@@ -23,7 +23,7 @@ use super::buffers::Buffers;
 use super::psync::Parts;
 use super::{Done, InFlight, SyncDue, Wait, short};
 use crate::clock::Stopwatch;
-use crate::error::{Error, Result, advice};
+use crate::error::{Error, Result, advice, is_denial};
 use crate::request::Op;
 use crate::tally::Tally;
 use crate::verify::{Ledger, Reading};
@@ -339,9 +339,7 @@ impl Drop for Uring {
 
 /// Why this process may have no rings; `None` where it may.
 pub fn denied() -> Option<io::Error> {
-    let error = build(2, UringOptions::default()).err()?;
-    let is_denied = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS));
-    is_denied.then_some(error)
+    build(2, UringOptions::default()).err().filter(is_denial)
 }
 
 /// The newest way that this kernel knows, disabled until the worker's thread enables it.

@@ -158,8 +158,8 @@ impl Caches {
         }
     }
 
-    /// Whether the law answers for more data than any visit of a warm cache touched, for reads and for writes: by cold
-    /// reads and direct writes.
+    /// Whether the law predicts reads, and writes, of more data than any visit of a warm cache touched. Cold reads and
+    /// direct writes measured what these cost.
     pub(super) fn is_put_together(&self) -> [bool; 2] {
         [self.is_unpassed, self.is_unpassed && !self.write.is_empty()]
     }

@@ -194,7 +194,7 @@ impl Law {
         // tenth to a fifth of what is found at random was found. Long runs alone go through all of it.
         const LOST: f64 = 0.8;
         const RUN_POWER: i32 = 8;
-        // With so much more data than fits, as a share of what fits, all of that is lost; a choice.
+        // `LOST` in full where the data exceed the cache by this share of it or more; a choice.
         const LOST_FROM: f64 = 0.1;
         // Cold reads miss every cache, as if they touched data without end.
         let is_cold = direction == READ && work.state == State::Cold;
