@@ -374,7 +374,9 @@ impl Rig for FileRig {
         prepared.warnings.extend(self.neighbours());
         prepared.warnings.extend(self.swapping());
         prepared.warnings.extend(self.quiesce()?);
-        prepared.warnings.extend(self.mend(&shares)?);
+        if self.needs_whole_files(work) {
+            prepared.warnings.extend(self.mend(&shares)?);
+        }
         spent_s.quiesce = lap(&self.clock);
         self.check()?;
         self.clear_others(&shares)?;

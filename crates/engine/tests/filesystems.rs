@@ -191,7 +191,7 @@ fn filesystems_that_write_in_place_break_nothing_up() {
 }
 
 #[test]
-fn a_visit_begins_with_files_in_large_pieces_whatever_ran_before() {
+fn a_visit_that_only_reads_storage_begins_with_files_in_large_pieces_whatever_ran_before() {
     let Some(mounted) = Mounted::make("btrfs", "noatime") else { return };
     let mut rig = rig(&mounted, EngineKind::default());
     let work = |text: &str| Workload::parse(text).unwrap();
@@ -201,10 +201,14 @@ fn a_visit_begins_with_files_in_large_pieces_whatever_ran_before() {
     let pieces = || extents::read_extents(&file, 24 * MIB).unwrap().count;
     let fresh = pieces();
     write_here_and_there(&file, 24 * MIB, 8192);
-    assert!(pieces() > fresh + 4000, "{fresh}");
-    rig.prepare(&work("unique_bytes=8MiB,size_mean=64KiB")).unwrap();
+    for left_alone in ["read_frac=0.5", "read_frac=0.5,access=direct", "read_frac=1"] {
+        rig.prepare(&work(&format!("unique_bytes=24MiB,size_mean=64KiB,{left_alone}"))).unwrap();
+        assert!(pieces() > fresh + 4000, "{left_alone}: {} pieces", pieces());
+    }
+    let reads = |mib: u64| format!("unique_bytes={mib}MiB,size_mean=64KiB,read_frac=1,state=cold");
+    rig.prepare(&work(&reads(8))).unwrap();
     assert!(pieces() > fresh + 2500, "the rest is left for those that use it");
-    let prepared = rig.prepare(&work("unique_bytes=24MiB,size_mean=64KiB,state=cold")).unwrap();
+    let prepared = rig.prepare(&work(&reads(24))).unwrap();
     if let Some(note) = prepared.warnings.iter().find(|note| note.code == Code::CopyOnWrite) {
         skipped(&note.text);
         return;

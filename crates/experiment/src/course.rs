@@ -125,8 +125,10 @@ pub(crate) struct Progress {
     device_written_before_bytes: u64,
     pub(crate) written: Written,
     pub(crate) points_at_map: usize,
-    /// Whether no more is to be written.
+    /// Whether no more is to be written but by the workloads of the next field.
     pub(crate) reads_only: bool,
+    /// Buffered workloads that touch no more than this, bytes, write all the same.
+    pub(crate) absorbed_up_to_bytes: u64,
     /// Buffered workloads that write may touch no more than this, bytes.
     pub(crate) writes_up_to_bytes: u64,
     /// Bytes that this part of the run might write when its first visit began.
@@ -152,6 +154,7 @@ impl Progress {
             device_written_before_bytes: earlier.device_written_bytes,
             points_at_map: 0,
             reads_only: false,
+            absorbed_up_to_bytes: 0,
             writes_up_to_bytes: u64::MAX,
             may_write_at_start_bytes: u64::MAX,
             laid_out_before_bytes: 0,

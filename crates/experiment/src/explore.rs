@@ -173,19 +173,20 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
         let left_bytes = run.rig.may_write_bytes();
         let expected_bytes =
             progress.written.expected_bytes(run.header, &progress.points, &visit.workload);
-        if expected_bytes > left_bytes.saturating_sub(kept_for_vector_bytes(run)) {
+        if expected_bytes > left_bytes.saturating_sub(kept_bytes(run, &visit.workload)) {
             if goes_on_with_less(progress, &visit.workload) {
                 continue;
             }
             // What the vector does not use of its part is for the visits.
-            if expected_bytes <= left_bytes && run.vector.is_some() {
+            let for_others_bytes = written::kept_for_absorbed_bytes(run.header, &visit.workload);
+            if expected_bytes + for_others_bytes <= left_bytes && run.vector.is_some() {
                 if let Some(ending) = measure_vector(run, progress, elapsed_s)? {
                     return Ok(ending);
                 }
                 continue;
             }
             leave_out(run, progress, &visit, Some(expected_bytes))?;
-            if goes_on_reading(progress) {
+            if goes_on_sparing(run.header, progress) {
                 continue;
             }
             return Ok((EndReason::Written, None));
@@ -199,7 +200,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             }
             Err(Error::MaxWritten) => {
                 leave_out(run, progress, &visit, None)?;
-                if !goes_on_reading(progress) {
+                if !goes_on_sparing(run.header, progress) {
                     return Ok((EndReason::Written, None));
                 }
             }
@@ -219,19 +220,24 @@ const VECTOR_WRITES_BYTES: u64 = 256 << 20;
 /// Where little may be written, workloads that touch less than this still write, bytes.
 const WRITES_UP_TO_BYTES_MIN: u64 = 64 << 20;
 
+/// Of what may be written, the vector takes at most one part in so many: the twelve rounds that a minute has time for
+/// write 3 GiB, which visits need more. A choice.
+const VECTOR_SHARE: u64 = 16;
+
 /// Runs that may write at least this many bytes keep some for the system vector.
 const VECTOR_KEPT_FROM_BYTES: u64 = 8 << 30;
 
-/// Bytes kept for the system vector. Half of them are enough for some rounds, also where a filesystem writes more
-/// than was expected (btrfs with compression used 800 MiB).
+/// Bytes kept for the system vector, of which it takes half at most: enough for some rounds, also where a filesystem
+/// writes more than was expected (btrfs with compression used 800 MiB).
 const VECTOR_KEPT_BYTES: u64 = 2 << 30;
 
-/// Bytes that no visit may use, because the system vector is still to come. It takes half of what it finds:
-/// graphs that are not drawn yet need the rest.
-fn kept_for_vector_bytes(run: &Run<'_>) -> u64 {
+/// Bytes that a visit may not use: for the system vector while it is still to come (graphs that are not drawn yet need
+/// what it leaves), and for visits whose writes the page cache takes.
+fn kept_bytes(run: &Run<'_>, work: &Workload) -> u64 {
     let most_bytes = run.header.limits.written_max_bytes.unwrap_or(0);
     let is_kept = run.vector.is_some() && most_bytes >= VECTOR_KEPT_FROM_BYTES;
-    if is_kept { VECTOR_KEPT_BYTES } else { 0 }
+    let for_vector_bytes = if is_kept { VECTOR_KEPT_BYTES } else { 0 };
+    for_vector_bytes + written::kept_for_absorbed_bytes(run.header, work)
 }
 
 fn vector_is_due(
@@ -280,7 +286,9 @@ fn measure_vector(
         return Ok(None);
     }
     let left_bytes = run.rig.may_write_bytes();
-    let written_max_bytes = left_bytes / 2;
+    let most_bytes = run.header.limits.written_max_bytes.unwrap_or(u64::MAX);
+    let share_bytes = (most_bytes / VECTOR_SHARE).max(VECTOR_WRITES_BYTES);
+    let written_max_bytes = share_bytes.min(left_bytes / 2);
     if written_max_bytes < VECTOR_WRITES_BYTES {
         progress.vector_left_out = left_out("--max-written leaves too little for it");
         return Ok(None);
@@ -314,10 +322,18 @@ fn goes_on_with_less(progress: &mut Progress, work: &Workload) -> bool {
     is_large && !progress.reads_only
 }
 
-/// Whether the run goes on with visits that only read files which are laid out: yes after the first
-/// visit that found no room to write, no after the second.
-fn goes_on_reading(progress: &mut Progress) -> bool {
-    !std::mem::replace(&mut progress.reads_only, true)
+/// Whether the run goes on after a visit that found no room to write: with visits whose writes the page cache
+/// takes, of less and less data, then with visits that only read; all on files that are laid out.
+fn goes_on_sparing(header: &Header, progress: &mut Progress) -> bool {
+    if !progress.reads_only {
+        progress.reads_only = true;
+        progress.absorbed_up_to_bytes = written::absorbed_up_to_bytes(header);
+        return true;
+    }
+    let before_bytes = progress.absorbed_up_to_bytes;
+    let is_of_use = before_bytes / 2 >= header.ranges.unique_bytes.min;
+    progress.absorbed_up_to_bytes = if is_of_use { before_bytes / 2 } else { 0 };
+    before_bytes > 0
 }
 
 /// Notes that no more is to be written than this visit would need.
@@ -382,8 +398,14 @@ fn seen_now<'a>(header: &Header, rig: &dyn Rig, progress: &'a Progress) -> Seen<
     let free_bytes = progress.may_write_at_start_bytes.saturating_sub(laid_out_bytes);
     let is_limited = header.limits.written_max_bytes.is_some();
     let spares_writes = is_limited && rig.may_write_bytes() < free_bytes / 3 * 2;
-    let Progress { reads_only, writes_up_to_bytes, .. } = *progress;
-    Seen { reads_only, writes_up_to_bytes, spares_writes, ..seen(header, &progress.points) }
+    let Progress { reads_only, absorbed_up_to_bytes, writes_up_to_bytes, .. } = *progress;
+    Seen {
+        reads_only,
+        absorbed_up_to_bytes,
+        writes_up_to_bytes,
+        spares_writes,
+        ..seen(header, &progress.points)
+    }
 }
 
 /// How long a visit of the graphs may measure, so that there is time for those to come, seconds.
@@ -451,7 +473,8 @@ fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, 
         seed: visit_seed(run.header.seed, progress.points.len()),
     };
     let visits_left = left_s / progress.visit_s();
-    let left_bytes = run.rig.may_write_bytes().saturating_sub(kept_for_vector_bytes(run));
+    let kept_bytes = kept_bytes(run, &visit.workload);
+    let left_bytes = run.rig.may_write_bytes().saturating_sub(kept_bytes);
     let share_bytes = written::share_bytes(run.header, &visit.workload, (left_bytes, visits_left));
     let on_event = &mut *run.on_event;
     let mut on_event = |event| on_event(Event::Measuring(event));

@@ -63,8 +63,11 @@ pub struct Seen<'a> {
     /// The budget, seconds.
     pub budget_s: f64,
     /// Whether no more is to be written: visits that write, or need files that are not laid out, are
-    /// out of the question.
+    /// out of the question, but for those of the next field.
     pub reads_only: bool,
+    /// Buffered workloads that touch no more than this, bytes, write all the same: the page cache takes their
+    /// writes, and storage has each page once. 0 for none.
+    pub absorbed_up_to_bytes: u64,
     /// Buffered workloads that write may touch no more than this, bytes: of larger ones the page cache
     /// would write back more than may still be written.
     pub writes_up_to_bytes: u64,
@@ -81,6 +84,7 @@ impl<'a> Seen<'a> {
             elapsed_s,
             budget_s,
             reads_only: false,
+            absorbed_up_to_bytes: 0,
             writes_up_to_bytes: u64::MAX,
             spares_writes: false,
         }
@@ -94,13 +98,24 @@ impl Seen<'_> {
         let is_laid_out =
             || extent::files_bytes(laid_out().chain([work])) == extent::files_bytes(laid_out());
         let may_write = work.read_frac >= 1.0 || !self.is_too_large_to_write(work);
-        may_write && (!self.reads_only || (work.read_frac >= 1.0 && is_laid_out()))
+        may_write && (!self.reads_only || (!self.is_spared(work) && is_laid_out()))
+    }
+
+    /// Says that a workload writes what is not to be written any more.
+    pub(crate) fn is_spared(&self, work: &Workload) -> bool {
+        let is_absorbed = is_absorbed(work, self.absorbed_up_to_bytes);
+        self.reads_only && work.read_frac < 1.0 && !is_absorbed
     }
 
     /// Says that a buffered workload touches more data than visits may still write to.
     pub(crate) fn is_too_large_to_write(&self, work: &Workload) -> bool {
         work.access == Access::Buffered && work.unique_bytes > self.writes_up_to_bytes
     }
+}
+
+/// Whether a page cache that lets so much data grow dirty takes all writes of a workload.
+pub(crate) fn is_absorbed(work: &Workload, dirty_bytes: u64) -> bool {
+    work.access == Access::Buffered && work.fsync_every == 0 && work.unique_bytes <= dirty_bytes
 }
 
 /// Borders and regions as a plan sees them.
@@ -170,4 +185,37 @@ pub trait Plan {
 
     /// The landscape that the points show.
     fn landscape(&self, points: &[Point]) -> Landscape;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_no_more_is_to_be_written_the_page_cache_takes_what_is_small() {
+        const MIB: u64 = 1 << 20;
+        let work = |unique_bytes: u64, read_frac: f64| Workload {
+            unique_bytes,
+            read_frac,
+            ..Workload::default()
+        };
+        let visit = Visit { workload: work(64 * MIB, 0.5), role: Role::Family, round: 0 };
+        let points = [formula::point(&visit, 1e9)];
+        let freely = Seen::writing_freely(&points, 0.0, 60.0);
+        let sparing = Seen { reads_only: true, absorbed_up_to_bytes: 32 * MIB, ..freely };
+        let small = work(32 * MIB, 0.0);
+        assert!(sparing.may_visit(&small) && sparing.may_visit(&work(64 * MIB, 1.0)));
+        let not_taken = [
+            work(33 * MIB, 0.9),
+            Workload { access: Access::Direct, ..small.clone() },
+            Workload { fsync_every: 8, ..small.clone() },
+            // Not laid out.
+            work(65 * MIB, 1.0),
+            Workload { process_num: 3, ..small.clone() },
+        ];
+        for work in not_taken {
+            assert!(freely.may_visit(&work) && !sparing.may_visit(&work), "{work}");
+        }
+        assert!(!Seen { absorbed_up_to_bytes: 0, ..sparing }.may_visit(&small));
+    }
 }

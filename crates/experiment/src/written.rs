@@ -2,10 +2,11 @@
 //! and what is to be said when no more may be. Within a visit the rig keeps to it by itself.
 
 use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{Access, Code, Header, Point, Rules, Severity, Spent, Warning, Workload};
+use ioscape_model::{Code, Header, Point, Rules, Severity, Spent, Warning, Workload};
 
 use crate::measure::SPARING_VISIT_S;
 use crate::plan::extent::files_bytes;
+use crate::plan::is_absorbed;
 
 /// What the visits of this part of a run have written.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,7 +29,7 @@ impl Written {
     pub(crate) fn expected_bytes(&self, header: &Header, points: &[Point], work: &Workload) -> u64 {
         let writes_bytes = match work.read_frac {
             1.0.. => 0.0,
-            _ if is_absorbed(header, work) => work.unique_bytes as f64,
+            _ if is_absorbed(work, dirty_bytes(header)) => work.unique_bytes as f64,
             _ if self.through_s == 0.0 => 0.0,
             read => self.through_bytes / self.through_s * SPARING_VISIT_S * (1.0 - read),
         };
@@ -39,7 +40,7 @@ impl Written {
     pub(crate) fn learn(&mut self, header: &Header, points: &[Point], visit: (&Point, u64)) {
         let (point, written_bytes) = visit;
         let work = &point.workload;
-        if work.read_frac >= 1.0 || is_absorbed(header, work) {
+        if work.read_frac >= 1.0 || is_absorbed(work, dirty_bytes(header)) {
             return;
         }
         let Spent { settling, measuring, .. } = point.spent_s;
@@ -66,6 +67,9 @@ pub(crate) fn share_bytes(
     work: &Workload,
     (left_bytes, visits_left): (u64, f64),
 ) -> u64 {
+    if is_absorbed(work, absorbed_up_to_bytes(header)) {
+        return u64::MAX; // it writes no more, however long it runs
+    }
     let share = left_bytes as f64 / visits_left.max(1.0);
     let Rules { ramp_s, measure_max_s, .. } = header.rules;
     let rate = header.hints.layout_bytes_per_s.unwrap_or(f64::INFINITY);
@@ -73,19 +77,47 @@ pub(crate) fn share_bytes(
     if visit_bytes <= share { u64::MAX } else { share as u64 }
 }
 
-/// Whether the page cache takes all writes of a visit: storage has each page once then.
-fn is_absorbed(header: &Header, work: &Workload) -> bool {
-    let cache_bytes = header.hints.write_cache_bytes.unwrap_or(0.0);
-    work.access == Access::Buffered
-        && work.fsync_every == 0
-        && work.unique_bytes as f64 <= cache_bytes
+/// How much data a page cache lets grow dirty before it is written back, bytes; 0 where nobody knows.
+fn dirty_bytes(header: &Header) -> u64 {
+    header.hints.write_cache_bytes.unwrap_or(0.0) as u64
+}
+
+/// Of what may be written, what is kept for visits whose writes the page cache takes: enough for so many of the largest,
+/// and for no more than so many. Choices.
+const ABSORBED_SHARE: u64 = 16;
+const ABSORBED_VISITS_MIN: u64 = 8;
+const ABSORBED_VISITS_MAX: u64 = 32;
+
+/// What a workload may touch, bytes, if it is to write when nothing else is written any more: storage has each of
+/// its pages once. 0 where there are no such workloads, or where all that is written counts, not what was made dirty.
+pub(crate) fn absorbed_up_to_bytes(header: &Header) -> u64 {
+    let most_bytes = header.limits.written_max_bytes.unwrap_or(0);
+    let bytes = dirty_bytes(header).min(most_bytes / ABSORBED_SHARE / ABSORBED_VISITS_MIN);
+    let is_of_use = bytes >= header.ranges.unique_bytes.min && !header.is_quick;
+    if is_of_use && header.hints.counters { bytes } else { 0 }
+}
+
+/// Bytes that this visit leaves to those.
+pub(crate) fn kept_for_absorbed_bytes(header: &Header, work: &Workload) -> u64 {
+    let up_to_bytes = absorbed_up_to_bytes(header);
+    let is_one = work.read_frac < 1.0 && is_absorbed(work, up_to_bytes);
+    let most_bytes = header.limits.written_max_bytes.unwrap_or(0);
+    let kept_bytes = (most_bytes / ABSORBED_SHARE).min(ABSORBED_VISITS_MAX * up_to_bytes);
+    if is_one { 0 } else { kept_bytes }
 }
 
 /// Says that a run writes no more before its time, and with which visit.
 pub(crate) fn left_out(header: &Header, work: &Workload, at: &LeftOut) -> Warning {
     let most_bytes = header.limits.written_max_bytes.unwrap_or(u64::MAX);
+    let what = match absorbed_up_to_bytes(header) {
+        0 => "nothing more was written".to_owned(),
+        bytes => format!(
+            "nothing more was written, but for cached files of up to {} in all,",
+            show_bytes(bytes as f64)
+        ),
+    };
     let text = format!(
-        "nothing more was written after {} of {} because of --max-written {}: {} of it were left, and \
+        "{what} after {} of {} because of --max-written {}: {} of it were left, and \
          the next visit ({work}) {}; it and others that write, out of about {} for which there was \
          time, were left out",
         show_seconds(at.elapsed_s),
@@ -145,6 +177,7 @@ pub(crate) fn exceeded(header: &Header, device_bytes: u64, own_bytes: u64) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ioscape_model::Hints;
 
     #[test]
     fn only_where_storage_is_fast_a_visit_has_a_share() {
@@ -162,5 +195,38 @@ mod tests {
         assert_eq!(share(&header, 0.5), u64::MAX, "the last one may write all of it");
         header.hints.layout_bytes_per_s = None;
         assert_eq!(share(&header, 0.5), 16 << 30);
+    }
+
+    #[test]
+    fn some_is_kept_for_visits_that_the_page_cache_takes() {
+        let mut header = ioscape_test_support::header(
+            1,
+            ioscape_engine::SimSpec::preset("nvme").unwrap().ranges(),
+        );
+        header.limits.written_max_bytes = Some(16 << 30);
+        let work = |unique_bytes: u64| Workload { unique_bytes, ..Workload::default() };
+        let kept = |header: &Header| {
+            [32 << 20, 256 << 20].map(|bytes| kept_for_absorbed_bytes(header, &work(bytes)))
+        };
+        header.hints.counters = true;
+        header.hints.write_cache_bytes = None;
+        assert_eq!(kept(&header), [0, 0]);
+        header.hints.write_cache_bytes = Some(f64::from(32 << 20));
+        assert_eq!((absorbed_up_to_bytes(&header), kept(&header)), (32 << 20, [0, 1 << 30]));
+        header.hints.write_cache_bytes = Some(3e9);
+        assert_eq!((absorbed_up_to_bytes(&header), kept(&header)), (128 << 20, [0, 1 << 30]));
+        assert_eq!(share_bytes(&header, &work(32 << 20), (1, 100.0)), u64::MAX);
+        let small = header.ranges.unique_bytes.min - 1;
+        let of_no_use = [
+            Header { hints: Hints { counters: false, ..header.hints.clone() }, ..header.clone() },
+            Header { is_quick: true, ..header.clone() },
+            Header {
+                hints: Hints { write_cache_bytes: Some(small as f64), ..header.hints.clone() },
+                ..header.clone()
+            },
+        ];
+        for header in of_no_use {
+            assert_eq!(kept(&header), [0, 0]);
+        }
     }
 }

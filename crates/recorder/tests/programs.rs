@@ -71,11 +71,16 @@ fn what_of_a_file_is_cached_is_seen_when_it_is_opened() {
         for page in 0..cached / 4096 {
             file.read_exact_at(&mut [0; 4096], page as u64 * 4096).unwrap();
         }
+        // The kernel may take pages for other programs at any time.
+        let held = pages_held(&file, pages).unwrap();
+        let before = 4096 * held.into_iter().filter(|is_held| *is_held).count() as u64;
         let line = "dd if=in of=out bs=4096 count=1 status=none";
         let (_, kept) = shell(means, directory.path(), line);
         let named = |path: &str| path.ends_with("/in");
         let found = kept.files.values().find(|file| file.path.as_deref().is_some_and(named));
-        assert_eq!(found.unwrap().resident_bytes, Some(cached as u64));
+        let seen = found.unwrap().resident_bytes.unwrap();
+        assert!(before <= cached as u64, "{before} of {cached}");
+        assert!((cached as u64 / 2..=before).contains(&seen), "{seen} of {before}");
     }
 }
 

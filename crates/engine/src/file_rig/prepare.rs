@@ -34,6 +34,8 @@ const STREAMED_SHARE: f64 = 0.25;
 const REFILL_MAX_S: f64 = 3.0;
 /// Files that were broken up stay so where laying them out anew would take longer.
 const MEND_MAX_S: f64 = 3.0;
+/// They stay so, too, where that would take more than one part in so many of what may still be written. A choice.
+const MEND_SHARE: u64 = 4;
 /// Reading in or writing out more than this says how fast that is.
 const TELLS_RATE_BYTES: u64 = 16 << 20;
 
@@ -129,9 +131,18 @@ impl FileRig {
         Ok(())
     }
 
+    /// Whether it matters to a workload in how many pieces storage has its files: it only reads, and from there.
+    /// One that writes breaks them up by itself, where the filesystem never writes in place.
+    pub(super) fn needs_whole_files(&self, work: &Workload) -> bool {
+        let is_cached = work.access == Access::Buffered
+            && work.state == State::Warm
+            && work.unique_bytes <= self.cache_bytes();
+        work.read_frac >= 1.0 && !is_cached
+    }
+
     /// Lays out anew what earlier points broke up on storage, as filesystems do that never write in
-    /// place: a visit finds the same files whatever was run before it. Says so where it does not,
-    /// because that would take long.
+    /// place: a visit that only reads finds the same files whatever was run before it. Says so where it
+    /// does not, because that would take long.
     pub(super) fn mend(&mut self, shares: &[(usize, u64)]) -> Result<Option<Warning>> {
         // Blocks that are to be recognised have to stay what the requests made of them.
         if self.ground.is_memory() || self.ground.directory().is_none() || self.ledgers.is_some() {
@@ -150,7 +161,7 @@ impl FileRig {
             let why = format!("laying them out anew would take {}", show_seconds(expected_s));
             return Ok(Some(left_broken(bytes, &why)));
         }
-        if self.check_ceiling(bytes).is_err() {
+        if bytes > self.left_at_rest_bytes() / MEND_SHARE {
             let why = "there is too little left of --max-written to lay them out anew";
             return Ok(Some(left_broken(bytes, why)));
         }

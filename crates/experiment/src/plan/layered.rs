@@ -64,8 +64,8 @@ impl LayeredPlan {
     /// From the first line of a record, and nothing else.
     pub fn new(header: &Header) -> Self {
         let mut sheet = header.datasheet.clone();
-        // What needs the least laid out is on the screen first.
-        sheet.sort_by_key(|line| line.workload.unique_bytes);
+        // What needs the least laid out is on the screen first, and reads find files that no write broke up.
+        sheet.sort_by_key(|line| (line.workload.unique_bytes, line.workload.read_frac < 1.0));
         let mut steps = header.hosts.as_ref().map_or_else(Vec::new, Hosts::steps);
         if header.budget_s < SHORT_BUDGET_S {
             steps.drain(..steps.len().saturating_sub(1));

@@ -13,7 +13,9 @@ use ioscape_experiment::explore::{Earlier, Event, MeasureVector, Run, explore};
 use ioscape_experiment::plan::extent;
 use ioscape_experiment::plan::{BlendPlan, BlendSettings, Plan, Seen};
 use ioscape_experiment::vector::SystemVector;
-use ioscape_model::{Code, EndReason, Header, Hints, Limits, Point, Record, Role, Workload};
+use ioscape_model::{
+    Access, Code, EndReason, Header, Hints, Limits, Point, Record, Role, Workload,
+};
 use ioscape_test_support::recorded;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -270,6 +272,27 @@ fn no_more_is_written_than_was_allowed_within_a_visit_either() {
         }
     }
     assert!(ended > 8, "{ended}");
+}
+
+#[test]
+fn small_writes_go_on_when_no_more_may_get_to_storage() {
+    const MIB: u64 = 1 << 20;
+    let most_bytes = 2048 * MIB;
+    let written_max_bytes = Some(most_bytes);
+    for seed in 0..4 {
+        let asked = Asked { device: "nvme", seed, budget_s: 300.0, written_max_bytes, ..USUAL };
+        let record = explored(asked);
+        assert!(record.end.unwrap().written_bytes <= most_bytes);
+        // An eighth of a sixteenth of what may be written.
+        let is_small = |work: &Workload| {
+            let Workload { access, fsync_every, unique_bytes, .. } = *work;
+            access == Access::Buffered && fsync_every == 0 && unique_bytes <= 16 * MIB
+        };
+        let writers = record.points.iter().map(|point| &point.workload);
+        let writers: Vec<&Workload> = writers.filter(|work| work.read_frac < 1.0).collect();
+        let last_large = writers.iter().rposition(|work| !is_small(work)).unwrap();
+        assert!(writers.len() > last_large + 4, "seed {seed}: {last_large} of {}", writers.len());
+    }
 }
 
 /// From 8 GiB on, 2 GiB of what may be written are kept for the vector.

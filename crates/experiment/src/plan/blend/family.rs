@@ -30,7 +30,7 @@ impl BlendPlan {
     pub(super) fn open_graphs(&self, seen: &Seen<'_>) -> Vec<Visit> {
         let needed = |family: &Family| {
             let mut family = family.clone();
-            if seen.reads_only || seen.is_too_large_to_write(&family.focal) {
+            if seen.is_spared(&family.focal) || seen.is_too_large_to_write(&family.focal) {
                 family.focal.read_frac = 1.0;
             }
             let mut works = self.family(&family).0;
