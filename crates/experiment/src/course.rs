@@ -10,7 +10,7 @@ use crate::measure;
 use crate::plan::{Landscape, Plan, Visit};
 use crate::sustain::Sustaining;
 use crate::vector::{self, SystemVector};
-use crate::written::Written;
+use crate::written::{self, Written};
 
 /// Laying out much takes longer, byte by byte, than the little that was tried; then it is read in.
 const LAYOUT_SLOWER: f64 = 3.0;
@@ -193,6 +193,20 @@ impl Progress {
         let missing = visit.workload.unique_bytes.saturating_sub(laid_out) as f64;
         let rate = header.hints.layout_bytes_per_s.unwrap_or(f64::INFINITY);
         self.visit_s() + LAYOUT_SLOWER * missing / rate
+    }
+
+    /// Whether the run goes on after a visit that found no room to write: with visits whose writes the page cache
+    /// takes, of less and less data, then with visits that only read; all on files that are laid out.
+    pub(crate) fn goes_on_sparing(&mut self, header: &Header) -> bool {
+        if !self.reads_only {
+            self.reads_only = true;
+            self.absorbed_up_to_bytes = written::absorbed_up_to_bytes(header);
+            return true;
+        }
+        let before_bytes = self.absorbed_up_to_bytes;
+        let is_of_use = before_bytes / 2 >= header.ranges.unique_bytes.min;
+        self.absorbed_up_to_bytes = if is_of_use { before_bytes / 2 } else { 0 };
+        before_bytes > 0
     }
 
     /// What the next visit may take beside layout, seconds. A visit during which we stood still says

@@ -186,7 +186,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
                 continue;
             }
             leave_out(run, progress, &visit, Some(expected_bytes))?;
-            if goes_on_sparing(run.header, progress) {
+            if progress.goes_on_sparing(run.header) {
                 continue;
             }
             return Ok((EndReason::Written, None));
@@ -200,7 +200,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             }
             Err(Error::MaxWritten) => {
                 leave_out(run, progress, &visit, None)?;
-                if !goes_on_sparing(run.header, progress) {
+                if !progress.goes_on_sparing(run.header) {
                     return Ok((EndReason::Written, None));
                 }
             }
@@ -320,20 +320,6 @@ fn goes_on_with_less(progress: &mut Progress, work: &Workload) -> bool {
         progress.writes_up_to_bytes = work.unique_bytes / 2;
     }
     is_large && !progress.reads_only
-}
-
-/// Whether the run goes on after a visit that found no room to write: with visits whose writes the page cache
-/// takes, of less and less data, then with visits that only read; all on files that are laid out.
-fn goes_on_sparing(header: &Header, progress: &mut Progress) -> bool {
-    if !progress.reads_only {
-        progress.reads_only = true;
-        progress.absorbed_up_to_bytes = written::absorbed_up_to_bytes(header);
-        return true;
-    }
-    let before_bytes = progress.absorbed_up_to_bytes;
-    let is_of_use = before_bytes / 2 >= header.ranges.unique_bytes.min;
-    progress.absorbed_up_to_bytes = if is_of_use { before_bytes / 2 } else { 0 };
-    before_bytes > 0
 }
 
 /// Notes that no more is to be written than this visit would need.

@@ -177,6 +177,7 @@ pub(crate) fn exceeded(header: &Header, device_bytes: u64, own_bytes: u64) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::course::{Earlier, Progress};
     use ioscape_model::Hints;
 
     #[test]
@@ -216,6 +217,12 @@ mod tests {
         header.hints.write_cache_bytes = Some(3e9);
         assert_eq!((absorbed_up_to_bytes(&header), kept(&header)), (128 << 20, [0, 1 << 30]));
         assert_eq!(share_bytes(&header, &work(32 << 20), (1, 100.0)), u64::MAX);
+        let mut progress = Progress::after(Earlier::default());
+        let up_to_mib: Vec<u64> = std::iter::from_fn(|| {
+            progress.goes_on_sparing(&header).then_some(progress.absorbed_up_to_bytes >> 20)
+        })
+        .collect();
+        assert_eq!(up_to_mib, [128, 64, 32, 16, 8, 0]);
         let small = header.ranges.unique_bytes.min - 1;
         let of_no_use = [
             Header { hints: Hints { counters: false, ..header.hints.clone() }, ..header.clone() },
