@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ioscape_model::EndReason;
 
-/// Whether the kernel has no such system call, or refuses it to this process whatever it asks.
+/// True of an error that says: the kernel lacks this system call, or never lets this process make it.
 pub(crate) fn is_denial(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
 }

@@ -125,7 +125,7 @@ pub(crate) struct Progress {
     device_written_before_bytes: u64,
     pub(crate) written: Written,
     pub(crate) points_at_map: usize,
-    /// Whether no more is to be written but by the workloads of the next field.
+    /// True once `--max-written` is used up: visits write no more, but for those that the next field allows.
     pub(crate) reads_only: bool,
     /// Buffered workloads that touch no more than this, bytes, write all the same.
     pub(crate) absorbed_up_to_bytes: u64,
@@ -195,8 +195,8 @@ impl Progress {
         self.visit_s() + LAYOUT_SLOWER * missing / rate
     }
 
-    /// Whether the run goes on after a visit that found no room to write: with visits whose writes the page cache
-    /// takes, of less and less data, then with visits that only read; all on files that are laid out.
+    /// Lets fewer workloads write, after a visit that found no room to: first only those whose writes the page cache
+    /// takes, then those of half as much data, at last none. False if none was left before: the run has to end.
     pub(crate) fn goes_on_sparing(&mut self, header: &Header) -> bool {
         if !self.reads_only {
             self.reads_only = true;

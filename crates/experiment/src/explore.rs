@@ -220,8 +220,8 @@ const VECTOR_WRITES_BYTES: u64 = 256 << 20;
 /// Where little may be written, workloads that touch less than this still write, bytes.
 const WRITES_UP_TO_BYTES_MIN: u64 = 64 << 20;
 
-/// Of what may be written, the vector takes at most one part in so many: the twelve rounds that a minute has time for
-/// write 3 GiB, which visits need more. A choice.
+/// The vector writes at most a 16th of `--max-written`. Its twelve rounds, for which a minute is enough, write 3 GiB, and
+/// visits need these more. A choice.
 const VECTOR_SHARE: u64 = 16;
 
 /// Runs that may write at least this many bytes keep some for the system vector.

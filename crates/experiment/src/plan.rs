@@ -62,8 +62,8 @@ pub struct Seen<'a> {
     pub elapsed_s: f64,
     /// The budget, seconds.
     pub budget_s: f64,
-    /// Whether no more is to be written: visits that write, or need files that are not laid out, are
-    /// out of the question, but for those of the next field.
+    /// True once `--max-written` is used up: visits read files that are laid out, and write no more, but for those that
+    /// the next field allows.
     pub reads_only: bool,
     /// Buffered workloads that touch no more than this, bytes, write all the same: the page cache takes their
     /// writes, and storage has each page once. 0 for none.
@@ -113,7 +113,7 @@ impl Seen<'_> {
     }
 }
 
-/// Whether a page cache that lets so much data grow dirty takes all writes of a workload.
+/// True if the page cache takes all writes of a workload. It writes back once more than `dirty_bytes` are dirty.
 pub(crate) fn is_absorbed(work: &Workload, dirty_bytes: u64) -> bool {
     work.access == Access::Buffered && work.fsync_every == 0 && work.unique_bytes <= dirty_bytes
 }

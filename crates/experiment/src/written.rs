@@ -77,19 +77,19 @@ pub(crate) fn share_bytes(
     if visit_bytes <= share { u64::MAX } else { share as u64 }
 }
 
-/// How much data a page cache lets grow dirty before it is written back, bytes; 0 where nobody knows.
+/// The page cache writes back once more than this is dirty, bytes; 0 where nobody knows.
 fn dirty_bytes(header: &Header) -> u64 {
     header.hints.write_cache_bytes.unwrap_or(0.0) as u64
 }
 
-/// Of what may be written, what is kept for visits whose writes the page cache takes: enough for so many of the largest,
-/// and for no more than so many. Choices.
+/// The run keeps a 16th of `--max-written` for visits whose writes the page cache takes, but no more than 32 of them
+/// write. None of them touches more than an eighth of that 16th. Choices.
 const ABSORBED_SHARE: u64 = 16;
 const ABSORBED_VISITS_MIN: u64 = 8;
 const ABSORBED_VISITS_MAX: u64 = 32;
 
-/// What a workload may touch, bytes, if it is to write when nothing else is written any more: storage has each of
-/// its pages once. 0 where there are no such workloads, or where all that is written counts, not what was made dirty.
+/// A workload that touches no more than this, bytes, writes to the end of the run: storage gets each of its pages once.
+/// 0 where no workload is so small, or where the rig counts every write and not what became dirty.
 pub(crate) fn absorbed_up_to_bytes(header: &Header) -> u64 {
     let most_bytes = header.limits.written_max_bytes.unwrap_or(0);
     let bytes = dirty_bytes(header).min(most_bytes / ABSORBED_SHARE / ABSORBED_VISITS_MIN);
@@ -111,10 +111,9 @@ pub(crate) fn left_out(header: &Header, work: &Workload, at: &LeftOut) -> Warnin
     let most_bytes = header.limits.written_max_bytes.unwrap_or(u64::MAX);
     let what = match absorbed_up_to_bytes(header) {
         0 => "nothing more was written".to_owned(),
-        bytes => format!(
-            "nothing more was written, but for cached files of up to {} in all,",
-            show_bytes(bytes as f64)
-        ),
+        bytes => {
+            format!("only buffered workloads of up to {} still wrote", show_bytes(bytes as f64))
+        }
     };
     let text = format!(
         "{what} after {} of {} because of --max-written {}: {} of it were left, and \

@@ -261,8 +261,8 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Whether a cache of so many bytes may be the page cache. It is another one if it holds less than half (a choice)
-    /// of `read_cache_bytes`; where that is not known, it may be.
+    /// False for a cache of at most half of `read_cache_bytes` (a choice), which is another one than the page cache, and for
+    /// targets in memory. True where nobody knows how much the page cache holds.
     pub fn may_be_page_cache(&self, bytes: f64) -> bool {
         const OTHER_CACHE: f64 = 0.5;
         !self.in_memory

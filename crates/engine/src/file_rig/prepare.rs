@@ -131,8 +131,8 @@ impl FileRig {
         Ok(())
     }
 
-    /// Whether it matters to a workload in how many pieces storage has its files: it only reads, and from there.
-    /// One that writes breaks them up by itself, where the filesystem never writes in place.
+    /// True of a workload that only reads, and reads storage: it is faster from files in large pieces. A workload that
+    /// writes breaks its files up by itself, where the filesystem never writes in place.
     pub(super) fn needs_whole_files(&self, work: &Workload) -> bool {
         let is_cached = work.access == Access::Buffered
             && work.state == State::Warm

@@ -158,8 +158,8 @@ impl Caches {
         }
     }
 
-    /// Whether the law predicts reads, and writes, of more data than any visit of a warm cache touched. Cold reads and
-    /// direct writes measured what these cost.
+    /// For reads and for writes: true where the law predicts them for more data than any visit of a warm cache touched.
+    /// Cold reads and direct writes measured what they cost there.
     pub(super) fn is_put_together(&self) -> [bool; 2] {
         [self.is_unpassed, self.is_unpassed && !self.write.is_empty()]
     }
