@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use ioscape_analysis::model::{Training, parameter_kind};
-use ioscape_analysis::predict::Predictor;
+use ioscape_analysis::predict::{FitError, Predictor};
 use ioscape_analysis::validate::answers;
 use ioscape_model::{Figure, Record, Workload};
 use ioscape_stats::quantile::quantile;
@@ -138,12 +138,14 @@ impl Corpus {
         let mut all = Vec::new();
         for (system, record, map) in &self.maps {
             let Some(truths) = self.truths.get(system) else { continue };
-            let mut training = Training::from_record(record);
-            training.fixed = fixed.to_vec();
-            let mut predictor = Predictor::fit(training.clone())?;
-            if with_others {
-                predictor = predictor.with_gaussian(&training);
-            }
+            let predictor_of = |mut training: Training| {
+                training.fixed = fixed.to_vec();
+                let predictor = Predictor::fit(training.clone())?;
+                let with = |it: Predictor| it.with_gaussian(&training);
+                Ok::<_, FitError>(if with_others { with(predictor) } else { predictor })
+            };
+            let device = Training::of_device(record).and_then(|it| predictor_of(it).ok());
+            let predictor = predictor_of(Training::from_record(record))?.with_device(device);
             let parameters = predictor.models()[0].parameters();
             let mut judged = Judged {
                 map: map.clone(),
@@ -155,7 +157,9 @@ impl Corpus {
                 if predictor.refuses(&truth.work).is_some() || !predictor.is_in_range(&truth.work) {
                     continue;
                 }
-                let mut said = answers(&predictor, &truth.work);
+                let is_elsewhere = truth.work.access != predictor.access();
+                let layer = predictor.device().filter(|_| is_elsewhere).unwrap_or(&predictor);
+                let mut said = answers(layer, &truth.work);
                 let key = (map.clone(), truth.work.literal());
                 if let Some(figure) = self.frozen.get(&key) {
                     said.insert(FROZEN.to_owned(), *figure);

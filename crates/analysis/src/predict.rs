@@ -382,9 +382,9 @@ impl Predictor {
                 (Some(wanted), Some(found)) => Ok(wanted / found),
                 (Some(_), None) => Err(FitError::NoSuchCache(name)),
             };
-        let read_factor = factor(caches.read_bytes, read, "read")?;
-        let write_factor = factor(caches.write_bytes, write, "write")?;
-        Ok(Self { blend: self.blend.with_caches(read_factor, write_factor), ..self.clone() })
+        let factors =
+            [factor(caches.read_bytes, read, "read")?, factor(caches.write_bytes, write, "write")?];
+        Ok(Self { blend: self.blend.with_caches(factors), ..self.clone() })
     }
 
     /// The caches found, as [`Self::with_caches`] takes them.

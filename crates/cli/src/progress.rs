@@ -233,7 +233,7 @@ fn why(role: Role) -> &'static str {
         Role::Refinement => "refining predictions",
         Role::Extra => "depth and fdatasync",
         Role::OpenLoop => "latency at rates",
-        Role::Named => "workloads asked for",
+        Role::Named => "named workloads",
         Role::Validation => "random workloads",
         Role::Canary => "canary",
         _ => "measuring",

@@ -62,7 +62,7 @@ pub enum Role {
     Calibration,
     /// Where the model is least sure.
     Refinement,
-    /// What was asked for when the run began (`run -w`).
+    /// Because it has a name: a line of the data sheet, one of the twelve named workloads, or what `run -w` asked for.
     Named,
     /// With several requests in flight, or with fdatasyncs: on the graphs of both at a focal
     /// vector, or anywhere.

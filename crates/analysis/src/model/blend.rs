@@ -176,20 +176,40 @@ impl Blend {
 
     /// This system with its caches scaled by these factors, for reads and for writes.
     #[must_use]
-    pub fn with_caches(&self, read_factor: f64, write_factor: f64) -> Self {
-        let mut fit = self.fit.clone();
+    pub fn with_caches(&self, factors: [f64; 2]) -> Self {
+        let fit = Fit { parameters: self.scaled(factors), ..self.fit.clone() };
+        let law = Law::from_scaled(self.caches.shape(), &fit.parameters);
+        let with_caches = |it: &Correction| it.with_caches(factors);
+        let correction = self.correction.as_ref().map(with_caches);
+        Self { fit, law, correction, ..self.clone() }
+    }
+
+    /// The law's parameters where its caches are scaled by these factors, for reads and for writes.
+    fn scaled(&self, [read_factor, write_factor]: [f64; 2]) -> Vec<f64> {
+        let mut at = self.fit.parameters.clone();
         let shape = self.caches.shape();
         if let Some(last) = self.caches.main_read() {
-            fit.parameters[cache_at(shape, [READ, last], OfCache::Size)] += read_factor.ln();
+            at[cache_at(shape, [READ, last], OfCache::Size)] += read_factor.ln();
         }
         for index in self.caches.first_real..shape.counts[WRITE] {
             let factor = if self.caches.is_page_cache[index] { read_factor } else { write_factor };
-            fit.parameters[cache_at(shape, [WRITE, index], OfCache::Size)] += factor.ln();
+            at[cache_at(shape, [WRITE, index], OfCache::Size)] += factor.ln();
         }
-        let law = Law::from_scaled(shape, &fit.parameters);
-        let with_caches = |it: &Correction| it.with_caches([read_factor, write_factor]);
-        let correction = self.correction.as_ref().map(with_caches);
-        Self { fit, law, correction, ..self.clone() }
+        at
+    }
+
+    /// By how much the law's throughput changes, as a logarithm, where the cache of reads or that of writes is larger or
+    /// smaller by this factor than it was found: the larger change for each, both added as independent errors are.
+    pub fn change_with_caches(&self, work: &Workload, factor: f64) -> f64 {
+        let base = self.law.ln_throughput(work);
+        let change = |factors: [f64; 2]| {
+            let law = Law::from_scaled(self.caches.shape(), &self.scaled(factors));
+            (law.ln_throughput(work) - base).abs()
+        };
+        let either = |factors: &dyn Fn(f64) -> [f64; 2]| {
+            f64::max(change(factors(factor)), change(factors(factor.recip())))
+        };
+        either(&|read| [read, 1.0]).hypot(either(&|write| [1.0, write]))
     }
 
     /// What the model says, as [`Model::predict`] does.

@@ -416,11 +416,23 @@ fn many_processes_beyond_a_cache_are_out_of_range_if_only_large_requests_were_tr
 }
 
 #[test]
+fn intervals_are_wider_where_throughput_hangs_on_a_border() {
+    let predictor = Predictor::fit(training(5, 100, 0.03)).unwrap();
+    let elsewhere = |share: f64| {
+        let unique_bytes = (share * TRUTH.read_cache_bytes) as u64 / 4096 * 4096;
+        let work = Workload { unique_bytes, read_frac: 1.0, seq_frac: 0.0, ..Workload::default() };
+        let figure = predictor.predict("", &work).throughput_bytes_per_s;
+        let half_width = (figure.high / figure.low).ln() / 2.0;
+        (half_width.powi(2) - predictor.half_width_here(&work).powi(2)).sqrt()
+    };
+    assert!(elsewhere(1.05) > 1.5 * elsewhere(0.3), "{} {}", elsewhere(1.05), elsewhere(0.3));
+}
+
+#[test]
 fn intervals_are_wider_without_workloads_that_lie_on_no_graph() {
     let width = |spread_out: usize| {
         let training = Training { spread_out, ..training(5, 100, 0.03) };
-        let figure = Predictor::fit(training).unwrap().predict("", &usual()).throughput_bytes_per_s;
-        (figure.high / figure.low).ln()
+        Predictor::fit(training).unwrap().half_width_here(&usual())
     };
     assert!(width(0) > 1.2 * width(6) && width(6) > 1.2 * width(1000));
 }

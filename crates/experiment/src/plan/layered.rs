@@ -8,13 +8,14 @@
 //! 5. What else the plans of both layers want, in proportion to their shares of the time; the data
 //!    sheet and the cold reads again from time to time, for their intervals.
 //!
-//! 6. Once both layers have their graphs, in runs of four minutes and more: one line of the data sheet at rates
-//!    of its own, for how latency grows with them.
+//! 6. Once both layers have their graphs: the twelve named workloads where a quarter of the time left is enough
+//!    for them, so that answers for these rest on measurements; then, in runs of four minutes and more, one line
+//!    of the data sheet at rates of its own, for how latency grows with them.
 //!
 //! Late in the budget the device layer begins though the other has families left. All of this follows
 //! from the points and what they took, so that a run that is gone on with decides as it did.
 
-use ioscape_model::{Header, Hosts, Layer, Point, Role, SheetLine, Workload, datasheet};
+use ioscape_model::{Header, Hosts, Layer, Point, Role, SheetLine, Workload, datasheet, named};
 
 use super::blend::SHORT_BUDGET_S;
 use super::filling::whole_blocks;
@@ -30,6 +31,8 @@ const DEVICE_BEGINS_BUDGET_S: f64 = SHORT_BUDGET_S;
 const ASKED_BEGIN: f64 = 0.9;
 /// … and earlier where they need more time, but not before this part.
 const ASKED_BEGIN_MIN: f64 = 0.5;
+/// The named workloads are visited if they take no more of the time that is left.
+const NAMED_SHARE: f64 = 0.25;
 /// Blocks of visits to the device layer last at least so long, seconds.
 const BLOCK_S: f64 = 8.0;
 /// The data sheet is visited again after so many seconds of the run.
@@ -44,6 +47,8 @@ pub struct LayeredPlan {
     sheet: Vec<SheetLine>,
     /// Lines of the data sheet from several hosts.
     over_hosts: Vec<Workload>,
+    /// The named workloads that the map's files can hold.
+    named: Vec<Workload>,
     is_quick: bool,
     header: Header,
     /// The layer of the header's own ranges.
@@ -77,13 +82,18 @@ impl LayeredPlan {
         let mut over_hosts: Vec<Workload> =
             datasheet::over_hosts(&header.datasheet).flat_map(from).collect();
         over_hosts.retain(|work| work.check().is_ok());
+        let main = BlendPlan::new(BlendSettings::from_header(header));
+        let mut named: Vec<Workload> = named::names().filter_map(named::named).collect();
+        named.iter_mut().for_each(|work| work.access = header.ranges.access);
+        named.retain(|work| main.reaches(work));
         Self {
             sheet,
             over_hosts,
+            named,
             is_quick: header.is_quick,
             header: header.clone(),
             layer: Layer::of_access(header.ranges.access),
-            main: BlendPlan::new(BlendSettings::from_header(header)),
+            main,
             device: BlendSettings::of_device(header).map(BlendPlan::new),
         }
     }
@@ -102,11 +112,21 @@ impl LayeredPlan {
     fn asked(&self, seen: &Seen<'_>) -> Option<Visit> {
         let plans = [Some(&self.main), self.device.as_ref()].into_iter().flatten();
         let left: Vec<Visit> = plans.flat_map(|plan| plan.asked(seen)).collect();
-        let visit_s = seen.elapsed_s / (seen.points.len().max(1) as f64);
-        let needed_s = visit_s * (left.len() + 1) as f64;
+        let needed_s = visit_s(seen) * (left.len() + 1) as f64;
         let begins_s = f64::min(ASKED_BEGIN * seen.budget_s, seen.budget_s - needed_s);
         let is_time = seen.elapsed_s > begins_s.max(ASKED_BEGIN_MIN * seen.budget_s);
         left.into_iter().next().filter(|_| is_time)
+    }
+
+    /// The next of the named workloads, where there is room for all that are left.
+    fn named(&self, seen: &Seen<'_>) -> Option<Visit> {
+        let visit = |work: &Workload| Visit { workload: work.clone(), role: Role::Named, round: 0 };
+        let is_left =
+            |visit: &Visit| seen.may_visit(&visit.workload) && !visit.is_made(seen.points);
+        let left: Vec<Visit> = self.named.iter().map(visit).filter(is_left).collect();
+        let has_room =
+            visit_s(seen) * left.len() as f64 <= NAMED_SHARE * (seen.budget_s - seen.elapsed_s);
+        left.into_iter().next().filter(|_| has_room)
     }
 
     /// The next open loop of the line that is measured at rates: the first visit to its closed loop says
@@ -204,6 +224,11 @@ impl LayeredPlan {
     }
 }
 
+/// What a visit took so far, seconds.
+fn visit_s(seen: &Seen<'_>) -> f64 {
+    seen.elapsed_s / (seen.points.len().max(1) as f64)
+}
+
 impl Plan for LayeredPlan {
     fn next(&mut self, seen: &Seen<'_>) -> Option<Visit> {
         if let Some(line) = self.line(0, seen) {
@@ -239,7 +264,7 @@ impl Plan for LayeredPlan {
         if let Some(line) = again.flatten() {
             return Some(line);
         }
-        if has_families && let Some(visit) = self.at_a_rate(seen) {
+        if has_families && let Some(visit) = self.named(seen).or_else(|| self.at_a_rate(seen)) {
             return Some(visit);
         }
         let of_device = |plan: &mut Option<BlendPlan>| plan.as_mut()?.next(&device);

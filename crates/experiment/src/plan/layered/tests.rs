@@ -181,6 +181,34 @@ fn what_was_asked_for_is_visited_in_a_minute_too() {
 }
 
 #[test]
+fn named_workloads_are_visited_once_each_where_there_is_room_for_them() {
+    let visits = |points: &[Point], name: &str| {
+        let work = ioscape_model::named::named(name).expect("it has a name");
+        points.iter().filter(|point| point.workload == work).count()
+    };
+    let header = layered(600.0);
+    let points = course(&header);
+    for name in ioscape_model::named::names() {
+        assert_eq!(visits(&points, name), 1, "{name}");
+    }
+    let is_sheet = |work: &Workload| header.datasheet.iter().any(|line| line.workload == *work);
+    let is_named = |point: &&Point| point.role == Role::Named && !is_sheet(&point.workload);
+    let first = points.iter().find(is_named).unwrap();
+    assert!(points.iter().rev().find(is_named).unwrap().started_s < 500.0);
+    let before: Vec<Point> =
+        points.iter().filter(|point| point.started_s < first.started_s).cloned().collect();
+    assert!(before.iter().any(is_device), "graphs of both layers go first");
+    // All of them would take more than a quarter of what is left of two minutes.
+    let short = course(&layered(120.0));
+    assert!(ioscape_model::named::names().all(|name| visits(&short, name) == 0));
+    // Where files may hold 300 MiB, what touches more is not visited.
+    let mut small = layered(600.0);
+    small.ranges.unique_bytes.max = 300 << 20;
+    let points = course(&small);
+    assert_eq!((visits(&points, "mail"), visits(&points, "scan")), (1, 0));
+}
+
+#[test]
 fn once_the_graphs_are_there_one_line_is_measured_at_rates() {
     let header = layered(600.0);
     let points = course(&header);
