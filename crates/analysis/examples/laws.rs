@@ -5,7 +5,8 @@
 //! ```
 //!
 //! `CORPUS/SYSTEM/` holds maps (`map-….jsonl.gz`, records) and `measured.tsv.gz`: workloads of lists, each
-//! measured twice by another program (columns list, place, visit, at, workload, `bytes_per_s`).
+//! measured twice by another program (columns list, place, visit, at, workload, `bytes_per_s`); those with direct
+//! access are answered by the map's device layer.
 //! `CORPUS/f0dba86.tsv.gz` holds what the law of commit f0dba86 said (map, workload, `bytes_per_s`, low,
 //! high). Printed are, for each map and law, the median, 75th and 90th percentile of
 //! |predicted/measured − 1|, with 90 % intervals by resampling, the share of workloads inside the law's
@@ -144,8 +145,10 @@ impl Corpus {
                 let with = |it: Predictor| it.with_gaussian(&training);
                 Ok::<_, FitError>(if with_others { with(predictor) } else { predictor })
             };
-            let device = Training::of_device(record).and_then(|it| predictor_of(it).ok());
-            let predictor = predictor_of(Training::from_record(record))?.with_device(device);
+            let mut predictor = predictor_of(Training::from_record(record))?;
+            if let Some(device) = Training::of_device(record) {
+                predictor = predictor.with_device(predictor_of(device).ok());
+            }
             let parameters = predictor.models()[0].parameters();
             let mut judged = Judged {
                 map: map.clone(),
@@ -157,9 +160,7 @@ impl Corpus {
                 if predictor.refuses(&truth.work).is_some() || !predictor.is_in_range(&truth.work) {
                     continue;
                 }
-                let is_elsewhere = truth.work.access != predictor.access();
-                let layer = predictor.device().filter(|_| is_elsewhere).unwrap_or(&predictor);
-                let mut said = answers(layer, &truth.work);
+                let mut said = answers(&predictor, &truth.work);
                 let key = (map.clone(), truth.work.literal());
                 if let Some(figure) = self.frozen.get(&key) {
                     said.insert(FROZEN.to_owned(), *figure);

@@ -154,7 +154,7 @@ impl Predictor {
     }
 
     /// The models of the layer that a workload belongs to.
-    fn layer(&self, work: &Workload) -> &Self {
+    pub(crate) fn layer(&self, work: &Workload) -> &Self {
         let is_elsewhere = work.access != self.access();
         self.device().filter(|_| is_elsewhere).unwrap_or(self)
     }
@@ -247,8 +247,8 @@ impl Predictor {
         (high / low).ln() / (2.0 * NORMAL_90)
     }
 
-    /// Half of the 90 % interval for another measurement within this run, as a logarithm: without drift
-    /// and the page cache's state, which more visits cannot lower.
+    /// Half of the 90 % interval for another measurement within this run, as a logarithm: without drift,
+    /// the page cache's state and other sizes of caches, which more visits cannot lower.
     pub fn half_width_here(&self, work: &Workload) -> f64 {
         let layer = self.layer(work);
         layer.calibration.half_width_here(&layer.blend, work)

@@ -56,6 +56,7 @@ const PARAMETERS: [Parameter; 5] = [
 /// What every model says about a workload. A figure without width has no interval.
 pub fn answers(predictor: &Predictor, work: &Workload) -> BTreeMap<String, Figure> {
     let mut figures: BTreeMap<String, Figure> = BTreeMap::new();
+    let predictor = predictor.layer(work);
     for model in predictor.models() {
         if let Some(guess) = model.predict(work) {
             let value = guess.ln_throughput.exp();

@@ -198,18 +198,21 @@ impl Blend {
         at
     }
 
-    /// By how much the law's throughput changes, as a logarithm, where the cache of reads or that of writes is larger or
-    /// smaller by this factor than it was found: the larger change for each, both added as independent errors are.
+    /// How much the law's ln throughput changes if the caches for reads, or those for writes, are so many times larger or
+    /// smaller than they were found: the larger of both changes for each direction, added as squares. 0 where answers are
+    /// put together, for [`Self::guess`] knows there how unsure the sizes are.
     pub fn change_with_caches(&self, work: &Workload, factor: f64) -> f64 {
+        if self.is_put_together(work) {
+            return 0.0;
+        }
         let base = self.law.ln_throughput(work);
         let change = |factors: [f64; 2]| {
             let law = Law::from_scaled(self.caches.shape(), &self.scaled(factors));
             (law.ln_throughput(work) - base).abs()
         };
-        let either = |factors: &dyn Fn(f64) -> [f64; 2]| {
-            f64::max(change(factors(factor)), change(factors(factor.recip())))
-        };
-        either(&|read| [read, 1.0]).hypot(either(&|write| [1.0, write]))
+        let reads = f64::max(change([factor, 1.0]), change([factor.recip(), 1.0]));
+        let writes = f64::max(change([1.0, factor]), change([1.0, factor.recip()]));
+        reads.hypot(writes)
     }
 
     /// What the model says, as [`Model::predict`] does.

@@ -24,7 +24,8 @@ const NORMAL_80: f64 = 1.281_551_6;
 /// What the page cache's state adds to another measurement, standard deviation of a logarithm: in
 /// which pieces the data is held depends on all that ran before (`docs/method.md`, section 2).
 const STATE_SD: f64 = 0.08;
-/// A cache is found larger or smaller by this factor another time, one standard deviation. Of 104 workloads of the corpus
+/// The largest cache for reads, and those for writes, are found larger or smaller by this factor another time, one
+/// standard deviation. Of 104 workloads of the corpus
 /// that hang on it intervals held 77 % without it and 91 % with it (`docs/experiments.md`).
 const CACHE_FACTOR: f64 = 1.1;
 /// Samples on a graph keep their neighbours on that graph when they are left out, so they are missed by
@@ -58,13 +59,15 @@ pub(super) struct Calibration {
 }
 
 impl Calibration {
-    /// From samples that were left out of the fit. What was measured for a tenth of a second (writes that are to be
-    /// spared) is missed by its own scatter, too, which says nothing of a measurement of a few seconds.
+    /// From samples that were left out of the fit. They are missed by the scatter of visits, too: what all visits like
+    /// them scatter by, or the sample's own standard error where that is larger. It is for visits of a tenth of a second
+    /// (writes that are to be spared), and says nothing of a measurement of a few seconds.
     pub(super) fn from_held_out(blend: &Blend, training: &Training, held_out: &[HeldOut]) -> Self {
         let samples = training.all();
         let own_variance = |held: &HeldOut| {
             let Sample { workload, visits, sd, .. } = samples[held.index];
-            held.guess.sd.powi(2) + blend.noise(workload) / f64::from((*visits).max(1)) + sd * sd
+            let between_visits = blend.noise(workload) / f64::from((*visits).max(1));
+            held.guess.sd.powi(2) + f64::max(between_visits, sd * sd)
         };
         let kind = |held: &HeldOut| kind(blend, &samples[held.index].workload);
         let shared_of = |which: &dyn Fn(&HeldOut) -> bool| {

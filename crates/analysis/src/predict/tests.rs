@@ -416,6 +416,22 @@ fn many_processes_beyond_a_cache_are_out_of_range_if_only_large_requests_were_tr
 }
 
 #[test]
+fn what_short_visits_scatter_by_makes_no_interval_wider() {
+    let mut scattered = training(5, 120, 0.03);
+    for (index, sample) in
+        scattered.samples.iter_mut().enumerate().filter(|(index, _)| index % 3 == 0)
+    {
+        let off = if index % 2 == 0 { 0.4 } else { -0.4 };
+        (sample.ln_throughput, sample.sd) = (sample.ln_throughput + off, 0.4);
+    }
+    let mut careless = scattered.clone();
+    careless.samples.iter_mut().for_each(|sample| sample.sd = 0.03);
+    let half_width = |it: &Training| Predictor::fit(it.clone()).unwrap().half_width_here(&usual());
+    let [scattered, careless] = [&scattered, &careless].map(half_width);
+    assert!(careless > 1.5 * scattered, "{careless} {scattered}");
+}
+
+#[test]
 fn intervals_are_wider_where_throughput_hangs_on_a_border() {
     let predictor = Predictor::fit(training(5, 100, 0.03)).unwrap();
     let elsewhere = |share: f64| {

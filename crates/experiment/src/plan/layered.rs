@@ -5,17 +5,18 @@
 //! 2. Borders of the page cache, and three values of every parameter in each of its regions.
 //! 3. Reads that miss the page cache, where the search did not pass it.
 //! 4. Three values of every parameter, depth among them, in the device layer.
-//! 5. What else the plans of both layers want, in proportion to their shares of the time; the data
+//! 5. Once both layers have their graphs, in runs of four minutes and more: one line of the data sheet at rates
+//!    of its own, for how latency grows with them; then the twelve named workloads where a quarter of the time left is
+//!    enough for them, for answers about these are asked for most.
+//! 6. What else the plans of both layers want, in proportion to their shares of the time; the data
 //!    sheet and the cold reads again from time to time, for their intervals.
-//!
-//! 6. Once both layers have their graphs: the twelve named workloads where a quarter of the time left is enough
-//!    for them, so that answers for these rest on measurements; then, in runs of four minutes and more, one line
-//!    of the data sheet at rates of its own, for how latency grows with them.
 //!
 //! Late in the budget the device layer begins though the other has families left. All of this follows
 //! from the points and what they took, so that a run that is gone on with decides as it did.
 
-use ioscape_model::{Header, Hosts, Layer, Point, Role, SheetLine, Workload, datasheet, named};
+use ioscape_model::{
+    Header, Hosts, Layer, Point, Ranges, Role, SheetLine, Workload, datasheet, named,
+};
 
 use super::blend::SHORT_BUDGET_S;
 use super::filling::whole_blocks;
@@ -31,7 +32,7 @@ const DEVICE_BEGINS_BUDGET_S: f64 = SHORT_BUDGET_S;
 const ASKED_BEGIN: f64 = 0.9;
 /// … and earlier where they need more time, but not before this part.
 const ASKED_BEGIN_MIN: f64 = 0.5;
-/// The named workloads are visited if they take no more of the time that is left.
+/// Named workloads are visited only if they take at most this share of the time that is left.
 const NAMED_SHARE: f64 = 0.25;
 /// Blocks of visits to the device layer last at least so long, seconds.
 const BLOCK_S: f64 = 8.0;
@@ -47,7 +48,7 @@ pub struct LayeredPlan {
     sheet: Vec<SheetLine>,
     /// Lines of the data sheet from several hosts.
     over_hosts: Vec<Workload>,
-    /// The named workloads that the map's files can hold.
+    /// The named workloads within the header's ranges.
     named: Vec<Workload>,
     is_quick: bool,
     header: Header,
@@ -82,10 +83,10 @@ impl LayeredPlan {
         let mut over_hosts: Vec<Workload> =
             datasheet::over_hosts(&header.datasheet).flat_map(from).collect();
         over_hosts.retain(|work| work.check().is_ok());
-        let main = BlendPlan::new(BlendSettings::from_header(header));
-        let mut named: Vec<Workload> = named::names().filter_map(named::named).collect();
-        named.iter_mut().for_each(|work| work.access = header.ranges.access);
-        named.retain(|work| main.reaches(work));
+        let access = header.ranges.access;
+        let all = named::names().filter_map(named::named);
+        let mut named: Vec<Workload> = all.map(|work| Workload { access, ..work }).collect();
+        named.retain(|work| lies_in(&header.ranges, work));
         Self {
             sheet,
             over_hosts,
@@ -93,7 +94,7 @@ impl LayeredPlan {
             is_quick: header.is_quick,
             header: header.clone(),
             layer: Layer::of_access(header.ranges.access),
-            main,
+            main: BlendPlan::new(BlendSettings::from_header(header)),
             device: BlendSettings::of_device(header).map(BlendPlan::new),
         }
     }
@@ -112,7 +113,7 @@ impl LayeredPlan {
     fn asked(&self, seen: &Seen<'_>) -> Option<Visit> {
         let plans = [Some(&self.main), self.device.as_ref()].into_iter().flatten();
         let left: Vec<Visit> = plans.flat_map(|plan| plan.asked(seen)).collect();
-        let needed_s = visit_s(seen) * (left.len() + 1) as f64;
+        let needed_s = mean_visit_s(seen) * (left.len() + 1) as f64;
         let begins_s = f64::min(ASKED_BEGIN * seen.budget_s, seen.budget_s - needed_s);
         let is_time = seen.elapsed_s > begins_s.max(ASKED_BEGIN_MIN * seen.budget_s);
         left.into_iter().next().filter(|_| is_time)
@@ -123,9 +124,10 @@ impl LayeredPlan {
         let visit = |work: &Workload| Visit { workload: work.clone(), role: Role::Named, round: 0 };
         let is_left =
             |visit: &Visit| seen.may_visit(&visit.workload) && !visit.is_made(seen.points);
-        let left: Vec<Visit> = self.named.iter().map(visit).filter(is_left).collect();
-        let has_room =
-            visit_s(seen) * left.len() as f64 <= NAMED_SHARE * (seen.budget_s - seen.elapsed_s);
+        let held = self.named.iter().filter(|work| self.main.reaches(work));
+        let left: Vec<Visit> = held.map(visit).filter(is_left).collect();
+        let needed_s = mean_visit_s(seen) * left.len() as f64;
+        let has_room = needed_s <= NAMED_SHARE * (seen.budget_s - seen.elapsed_s);
         left.into_iter().next().filter(|_| has_room)
     }
 
@@ -224,8 +226,18 @@ impl LayeredPlan {
     }
 }
 
-/// What a visit took so far, seconds.
-fn visit_s(seen: &Seen<'_>) -> f64 {
+fn lies_in(ranges: &Ranges, work: &Workload) -> bool {
+    [
+        (ranges.unique_bytes, work.unique_bytes),
+        (ranges.size_mean, work.size_mean),
+        (ranges.process_num, work.process_num.into()),
+    ]
+    .iter()
+    .all(|(range, value)| (range.min..=range.max).contains(value))
+}
+
+/// Mean time of a visit so far, all that the run did beside them included, seconds.
+fn mean_visit_s(seen: &Seen<'_>) -> f64 {
     seen.elapsed_s / (seen.points.len().max(1) as f64)
 }
 
@@ -264,7 +276,7 @@ impl Plan for LayeredPlan {
         if let Some(line) = again.flatten() {
             return Some(line);
         }
-        if has_families && let Some(visit) = self.named(seen).or_else(|| self.at_a_rate(seen)) {
+        if has_families && let Some(visit) = self.at_a_rate(seen).or_else(|| self.named(seen)) {
             return Some(visit);
         }
         let of_device = |plan: &mut Option<BlendPlan>| plan.as_mut()?.next(&device);

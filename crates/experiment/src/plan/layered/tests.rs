@@ -192,20 +192,23 @@ fn named_workloads_are_visited_once_each_where_there_is_room_for_them() {
         assert_eq!(visits(&points, name), 1, "{name}");
     }
     let is_sheet = |work: &Workload| header.datasheet.iter().any(|line| line.workload == *work);
-    let is_named = |point: &&Point| point.role == Role::Named && !is_sheet(&point.workload);
-    let first = points.iter().find(is_named).unwrap();
-    assert!(points.iter().rev().find(is_named).unwrap().started_s < 500.0);
-    let before: Vec<Point> =
-        points.iter().filter(|point| point.started_s < first.started_s).cloned().collect();
-    assert!(before.iter().any(is_device), "graphs of both layers go first");
+    let is_named = |point: &Point| point.role == Role::Named && !is_sheet(&point.workload);
+    let first = points.iter().position(is_named).unwrap();
+    let open = points.iter().rposition(|point| point.role == Role::OpenLoop).unwrap();
+    assert!(open < first && points[..first].iter().filter(|point| is_device(point)).count() > 10);
     // All of them would take more than a quarter of what is left of two minutes.
     let short = course(&layered(120.0));
     assert!(ioscape_model::named::names().all(|name| visits(&short, name) == 0));
-    // Where files may hold 300 MiB, what touches more is not visited.
-    let mut small = layered(600.0);
-    small.ranges.unique_bytes.max = 300 << 20;
-    let points = course(&small);
-    assert_eq!((visits(&points, "mail"), visits(&points, "scan")), (1, 0));
+    // What lies outside of the ranges is not visited.
+    let within = |narrow: &dyn Fn(&mut Ranges)| {
+        let mut header = layered(600.0);
+        narrow(&mut header.ranges);
+        let points = course(&header);
+        ["mail", "scan", "log-append"].map(|name| visits(&points, name))
+    };
+    assert_eq!(within(&|ranges| ranges.unique_bytes.max = 300 << 20), [1, 0, 1]);
+    assert_eq!(within(&|ranges| ranges.process_num.max = 2), [0, 1, 1]);
+    assert_eq!(within(&|ranges| ranges.size_mean.max = 64 << 10), [1, 0, 1]);
 }
 
 #[test]
