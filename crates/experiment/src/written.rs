@@ -77,7 +77,7 @@ pub(crate) fn share_bytes(
     if visit_bytes <= share { u64::MAX } else { share as u64 }
 }
 
-/// The page cache writes back once more than this is dirty, bytes; 0 where nobody knows.
+/// The kernel begins to write back once this many bytes are dirty. 0 if the header does not say how many.
 fn dirty_bytes(header: &Header) -> u64 {
     header.hints.write_cache_bytes.unwrap_or(0.0) as u64
 }

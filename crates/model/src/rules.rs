@@ -261,8 +261,8 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// False for a cache of at most half of `read_cache_bytes` (a choice), which is another one than the page cache, and for
-    /// targets in memory. True where nobody knows how much the page cache holds.
+    /// True if a cache of this many bytes may be the page cache: it holds more than half (a choice) of
+    /// `read_cache_bytes`, or the header does not say these. A target in memory has no page cache: always false.
     pub fn may_be_page_cache(&self, bytes: f64) -> bool {
         const OTHER_CACHE: f64 = 0.5;
         !self.in_memory

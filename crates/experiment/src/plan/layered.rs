@@ -226,6 +226,7 @@ impl LayeredPlan {
     }
 }
 
+/// True if a workload's data, request size and number of processes lie in the ranges.
 fn lies_in(ranges: &Ranges, work: &Workload) -> bool {
     [
         (ranges.unique_bytes, work.unique_bytes),
