@@ -101,11 +101,7 @@ impl LayeredPlan {
 
     /// The next line of the data sheet that has not been visited in this round.
     fn line(&self, round: u32, seen: &Seen<'_>) -> Option<Visit> {
-        let visit =
-            |line: &SheetLine| Visit { workload: line.workload.clone(), role: Role::Named, round };
-        let may_be = |visit: &Visit| seen.may_visit(&visit.workload);
-        let mut visits = self.sheet.iter().map(visit).filter(may_be);
-        visits.find(|visit| !visit.is_made(seen.points))
+        left(self.sheet.iter().map(|line| &line.workload), round, seen).next()
     }
 
     /// The next workload that was asked for, once their time has come: there is to be some for each of them
@@ -121,11 +117,8 @@ impl LayeredPlan {
 
     /// The next of the named workloads, where there is room for all that are left.
     fn named(&self, seen: &Seen<'_>) -> Option<Visit> {
-        let visit = |work: &Workload| Visit { workload: work.clone(), role: Role::Named, round: 0 };
-        let is_left =
-            |visit: &Visit| seen.may_visit(&visit.workload) && !visit.is_made(seen.points);
         let held = self.named.iter().filter(|work| self.main.reaches(work));
-        let left: Vec<Visit> = held.map(visit).filter(is_left).collect();
+        let left: Vec<Visit> = left(held, 0, seen).collect();
         let needed_s = mean_visit_s(seen) * left.len() as f64;
         let has_room = needed_s <= NAMED_SHARE * (seen.budget_s - seen.elapsed_s);
         left.into_iter().next().filter(|_| has_room)
@@ -153,9 +146,7 @@ impl LayeredPlan {
 
     /// The next visit of the graphs of hosts.
     fn over_hosts(&self, seen: &Seen<'_>) -> Option<Visit> {
-        let visit = |work: &Workload| Visit { workload: work.clone(), role: Role::Named, round: 0 };
-        let mut visits = self.over_hosts.iter().map(visit);
-        visits.find(|visit| seen.may_visit(&visit.workload) && !visit.is_made(seen.points))
+        left(self.over_hosts.iter(), 0, seen).next()
     }
 
     /// The next read that misses the page cache, where the search for borders did not pass it.
@@ -224,6 +215,16 @@ impl LayeredPlan {
         let is_begun = last.is_some_and(|point| Layer::Device.holds(point));
         due_s > if is_begun { 0.0 } else { BLOCK_S }
     }
+}
+
+/// Visits of a round to these named workloads that may be made and were not yet, in their order.
+fn left<'a>(
+    works: impl Iterator<Item = &'a Workload>,
+    round: u32,
+    seen: &Seen<'_>,
+) -> impl Iterator<Item = Visit> {
+    let visit = move |work: &Workload| Visit { workload: work.clone(), role: Role::Named, round };
+    works.map(visit).filter(|it| seen.may_visit(&it.workload) && !it.is_made(seen.points))
 }
 
 /// True if a workload's data, request size and number of processes lie in the ranges.
