@@ -22,7 +22,7 @@ mod entries;
 use entries::{ENTRIES, Entry};
 
 /// Mutations of each target where no time is set.
-const MUTATIONS: u64 = 1500;
+const MUTATIONS: u64 = 800;
 /// Reading and using one input takes no longer, in a build without optimisation.
 const INPUT_S: f64 = 10.0;
 
@@ -85,7 +85,7 @@ const NUMBERS: [&str; 14] = [
     "[[[[[[[[1]]]]]]]]",
 ];
 /// So many changes of each record are tried, the same ones every time.
-const CHANGES: usize = 250;
+const CHANGES: usize = 150;
 
 /// Where the numbers of a line are.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {

@@ -189,7 +189,7 @@ fn random(rng: &mut Xoshiro256PlusPlus, header: &Header, unique_max: f64) -> Wor
 fn refinement_hurts_neither_the_typical_prediction_nor_the_worst_ones() {
     let pooled = |refinement: usize| {
         let mut all: Vec<f64> = Vec::new();
-        for (device, seed) in [("hdd", 1), ("hdd", 2), ("cloud-volume", 1), ("cloud-volume", 2)] {
+        for (device, seed) in [("hdd", 1), ("cloud-volume", 2)] {
             let refinement_per_round = Some(refinement);
             all.extend(errors(Asked { device, seed, refinement_per_round, ..USUAL }));
         }
@@ -253,9 +253,9 @@ fn no_more_is_written_than_was_allowed_within_a_visit_either() {
     const BUDGET_S: f64 = 150.0;
     let mut ended = 0;
     for device in ["nvme", "hdd", "cloud-volume"] {
-        for seed in 0..8 {
+        for seed in 0..4 {
             // Some of these are less than one visit would write.
-            let most_bytes = (100 + 373 * seed) * MIB;
+            let most_bytes = (100 + 746 * seed) * MIB;
             let written_max_bytes = Some(most_bytes);
             let asked = Asked { device, seed, budget_s: BUDGET_S, written_max_bytes, ..USUAL };
             let record = explored(asked);
@@ -271,7 +271,7 @@ fn no_more_is_written_than_was_allowed_within_a_visit_either() {
             }
         }
     }
-    assert!(ended > 8, "{ended}");
+    assert!(ended > 4, "{ended}");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn small_writes_go_on_when_no_more_may_get_to_storage() {
     const MIB: u64 = 1 << 20;
     let most_bytes = 2048 * MIB;
     let written_max_bytes = Some(most_bytes);
-    for seed in 0..4 {
+    for seed in 0..2 {
         let asked = Asked { device: "nvme", seed, budget_s: 300.0, written_max_bytes, ..USUAL };
         let record = explored(asked);
         assert!(record.end.unwrap().written_bytes <= most_bytes);

@@ -213,7 +213,7 @@ fn paper_cuts_no_table() {
 #[test]
 fn a_run_that_was_stopped_at_once_has_times_along_its_axis() {
     let Some(browser) = Browser::find() else { return };
-    for seconds in [0.05, 0.6, 1.5, 50.0] {
+    for seconds in [0.05, 1.5] {
         let mut record = fixture::full();
         record.points.truncate(4);
         record.end = None;
@@ -240,11 +240,13 @@ fn a_page_that_asks_or_speaks_would_be_noticed() {
 fn a_page_of_five_hundred_points_takes_hardly_longer_to_open_than_a_usual_one() {
     let Some(browser) = Browser::find() else { return };
     let mut quickest_ms = [f64::MAX; 2];
+    for (name, record) in ["0.html", "1.html"].iter().zip([fixture::full(), five_hundred()]) {
+        let page = html(&ReportPage::from_record(&record));
+        browser.write(name, &page.replace("</body>", &format!("{TIME}</body>")));
+    }
     for _ in 0..OPENINGS {
-        for (quickest_ms, record) in quickest_ms.iter_mut().zip([fixture::full(), five_hundred()]) {
-            let page = html(&ReportPage::from_record(&record));
-            browser.write("page.html", &page.replace("</body>", &format!("{TIME}</body>")));
-            let probe = probe(&browser.open("page.html", &[]));
+        for (quickest_ms, name) in quickest_ms.iter_mut().zip(["0.html", "1.html"]) {
+            let probe = probe(&browser.open(name, &[]));
             assert_eq!(probe["plots"], probe["drawn"], "all graphs are drawn");
             *quickest_ms = quickest_ms.min(probe["opened_ms"].as_f64().unwrap());
         }

@@ -1,7 +1,5 @@
 //! Levels of the law: the caches whose borders were found, and the kernel's limit on dirty data.
 
-use std::collections::BTreeMap;
-
 use ioscape_model::{Access, Curve, READ_AHEAD_BYTES, Workload};
 use serde::{Deserialize, Serialize};
 
@@ -45,18 +43,12 @@ pub(super) struct Shape {
     /// the law no better (`docs/experiments.md`). It counts as exact: no interval has its doubt. With direct access
     /// half of a device's read counts as processor time; ξ takes it back where several are in flight.
     pub(super) read_copy_fixed_s: f64,
-    /// Set where a kernel reads ahead what misses its page cache, the first cache for reads.
-    pub(super) read_ahead: Option<ReadAhead>,
-}
-
-/// How a kernel reads ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct ReadAhead {
-    /// How many times as fast as random reads larger requests of a stream move their bytes: the next window
-    /// is fetched while one is copied.
-    pub(super) stream_rate: f64,
-    /// Pages that the kernel reads ahead at most.
-    pub(super) window_pages: f64,
+    /// Pages that a kernel reads ahead at most, where it reads ahead what misses its page cache, the first cache for
+    /// reads.
+    pub(super) read_ahead_pages: Option<f64>,
+    /// Dirty data from which on the kernel writes back all the time, bytes, where it does. What-if sizes of caches leave it
+    /// as it is.
+    pub(super) written_back_from_bytes: Option<f64>,
 }
 
 /// Sizes of the caches that the samples can tell something about, bytes, smallest first.
@@ -81,8 +73,8 @@ pub(super) struct Caches {
     /// True if no visit touched more data than the page cache holds: the size of the only cache for reads is what
     /// the machine says, and cold reads measured what lies beyond.
     pub(super) is_unpassed: bool,
-    /// Set where a kernel reads ahead what misses its page cache, the first cache for reads.
-    read_ahead: Option<ReadAhead>,
+    read_ahead_pages: Option<f64>,
+    written_back_from_bytes: Option<f64>,
     /// Least time of a request in warm visits that mostly read, seconds.
     quickest_read_s: f64,
 }
@@ -139,10 +131,8 @@ impl Caches {
         // Where no visit passed the page cache and the target does not say, as much as Linux does by default.
         let window_bytes = training.read_ahead_bytes.or(is_unpassed.then_some(READ_AHEAD_BYTES));
         let is_read_ahead = |bytes: &u64| *bytes > 0 && first_real == 0 && has_page_cache;
-        let read_ahead = window_bytes.filter(is_read_ahead).map(|bytes| ReadAhead {
-            stream_rate: stream_rate(&training.cold).unwrap_or(STREAM_RATE),
-            window_pages: bytes as f64 / PAGE_BYTES,
-        });
+        let read_ahead_pages =
+            window_bytes.filter(is_read_ahead).map(|bytes| bytes as f64 / PAGE_BYTES);
         let (write, is_page_cache) = write.into_iter().unzip();
         Self {
             processor_bytes,
@@ -153,7 +143,9 @@ impl Caches {
             is_write_size_assumed,
             has_device_writes,
             is_unpassed,
-            read_ahead,
+            read_ahead_pages,
+            written_back_from_bytes: Some(training.host.dirty_background_bytes as f64)
+                .filter(|bytes| *bytes > 0.0 && first_real == 0 && !training.hints.in_memory),
             quickest_read_s: quickest_s(training, READ),
         }
     }
@@ -170,7 +162,8 @@ impl Caches {
             counts: [self.read.len(), self.write.len()],
             first_to_storage: [self.read.len().saturating_sub(1), absorbing.unwrap_or(0)],
             read_copy_fixed_s: self.quickest_read_s / 2.0,
-            read_ahead: self.read_ahead,
+            read_ahead_pages: self.read_ahead_pages,
+            written_back_from_bytes: self.written_back_from_bytes,
         }
     }
 
@@ -199,33 +192,6 @@ fn unpassed_bytes(training: &Training) -> Option<f64> {
     let touched = training.samples.iter().map(|sample| sample.workload.unique_bytes as f64);
     let touched = touched.fold(0.0, f64::max);
     (is_known && touched < bytes).then(|| bytes.min(SHARE_OF_LIMIT * limit).max(touched))
-}
-
-/// [`ReadAhead::stream_rate`] where no cold reads tell: one window is on its way while another is copied. A choice;
-/// with 1, 2 and 4 predictions for an ext4 were off by 27, 16 and 19 % (median), for an xfs by 20, 20 and 21 %.
-const STREAM_RATE: f64 = 2.0;
-
-/// How many times as fast as random reads larger requests of a stream move their bytes: by cold reads of one
-/// process, one at a time.
-fn stream_rate(cold: &[Sample]) -> Option<f64> {
-    let rate = |is_streamed: bool| {
-        let alone = cold.iter().map(|sample| (&sample.workload, sample)).filter(|(work, _)| {
-            let is_kind = if is_streamed { work.seq_frac >= 1.0 } else { work.seq_frac <= 0.0 };
-            is_kind && work.process_num == 1 && work.depth == 1 && work.read_frac >= 1.0
-        });
-        let mut by_size: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        for (work, sample) in alone {
-            by_size.entry(work.size_mean).or_default().push(request_s(sample));
-        }
-        let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
-        let (smallest, largest) = (by_size.first_key_value()?, by_size.last_key_value()?);
-        let bytes = largest.0 - smallest.0;
-        let longer_s = mean(largest.1) - mean(smallest.1);
-        (bytes > 0).then(|| if longer_s > 0.0 { bytes as f64 / longer_s } else { f64::INFINITY })
-    };
-    let (streamed, random) = rate(true).zip(rate(false))?;
-    // A stream is no slower; beyond 8 the difference of two times is mostly noise. Choices.
-    random.is_finite().then(|| (streamed / random).clamp(1.0, 8.0))
 }
 
 pub(super) fn is_mostly(work: &Workload, direction: usize) -> bool {

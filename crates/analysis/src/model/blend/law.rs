@@ -20,7 +20,7 @@
 //! W = copy + reads + ω writes                                a process waits for this
 //! S = norm₈(reads/m_r + writes/m_w, limits)                  storage is busy for this
 //! Z = (softmax(W, S)² + (N² − 1) S²)^½                       N processes queue for storage
-//! T = Z₁ norm₆(Z, N copy/P) / norm₆(Z₁, copy/P)              and share P processors; Z₁ is Z of N = 1
+//! T = Z₁ norm₆(Z, N (copy + K)/P) / norm₆(Z₁, copy/P)        and share P processors; Z₁ is Z of N = 1, K below
 //! X = N / T                                                  requests per second
 //! Q > 1:
 //! copy'  = ξ^(1 − 1/Q) copy                                   a process copies what it has in flight one by one
@@ -40,22 +40,21 @@
 //!
 //! With `Q` requests in flight per process, `N Q` of them queue for storage, which then serves
 //! `μ^(1 − 1/Q)` times as many at a time (`reads/m_r + writes/m_w` is divided by it, limits are not), and processors
-//! are shared by `copy'`. With an fdatasync after every `F` writes no write is absorbed: storage spends
+//! are shared by `copy' + K`. With an fdatasync after every `F` writes no write is absorbed: storage spends
 //! `A' + s/B + Y/F` on it, `A' = (1 − q (1 − ρ)) A`, and the writer waits for `(A' + s/B)/softmin(F, m_f) + Y/F` of
 //! that; `softmin(F, m_f) = max(1, (F⁻⁴ + m_f⁻⁴)^(−¼))`.
 //!
-//! Where a kernel reads ahead what misses its page cache ([`ReadAhead`]), these take the place of `hᵢ` and `reads`;
-//! here with one cache for reads (with more, every `C_i` shrinks, and `A + s/B` and `1/B` are sums over `hᵢ`):
+//! Where a kernel reads ahead what misses its page cache (`Shape::read_ahead_pages`), these take the place of `reads`; here
+//! with one cache for reads (with more, `A + s/B` and `1/B` are sums over `hᵢ`):
 //!
 //! ```text
 //! n, w   pages of a request, and that the kernel reads ahead at most, at least min(n, 320)
 //! q'     = q r^min(1, (n/100)^½) with seq_scope=any, else q   a write between two reads moves on in the file
-//! h      = C/U (1 − 0.8 q⁸ min(1, 10 (U/C − 1))) where U > C, else 1; 0 for cold reads
-//!                                                            long runs push out what they ask for next
-//! V      = 4096 ((1 − q') h² min(n/(1 − h), w − n) + q' x y/(x + y))   bytes read in vain, not by cold reads;
+//! h      = min(1, C/U); 0 for cold reads
+//! V      = 4096 q' x y/(x + y)                               bytes read in vain, not by cold reads;
 //!          x = min(8 n, 2 n + 28), y = 1.5 w (1 − q')         pages after short runs and after long ones
-//! reads  = r (1 − h) ((1 − q'² (1 − ρ)) A + s/B (1 − q'² (1 − 1/f)) + V/B
-//!              + h (1 − 1/n) (1 − q'²) (A + s/B))             f: `stream_rate`; v_r has r (1 − h) V, too
+//! reads  = r (1 − h) ((1 − q'² (1 − ρ)) A + s/B (1 − q'²/2) + V/B
+//!              + h (1 − 1/n) (1 − q'²) (A + s/B))             v_r has r (1 − h) V, too
 //! W      is less by q'² min(reads, (1 − h) copy_r)            the next window comes in while one is copied;
 //!                                                            copy_r: the part of copy that is of reads
 //! ```
@@ -63,11 +62,28 @@
 //! By the kernel's rules the first two requests of a run are waited for, hence `q'²`. Further pieces of a random read
 //! take time, but are not counted in `n_r`. Where no visit touched more data than the page cache holds, cold reads
 //! say what a miss costs.
+//!
+//! Where a kernel writes back all the time from `D` bytes of dirty data on, its threads spend `K` seconds of processor time on
+//! each request, whatever is in flight; elsewhere `K = 0`:
+//!
+//! ```text
+//! K      = min((1 − r)(1 − min(1, D/U)) 2 s/b_w, copy z/(1 − z)), z = 2 s/b_w · m_w/(P ((1 − q (1 − ρ)) A + s/B))
+//!                                                            no more than storage takes; without fdatasyncs
+//! ```
+//!
+//! Several processes with files of their own do not share a full page cache evenly for long: who finds less asks less
+//! often, and its pages are the first to go. With `g` of `N` processes ahead, whose files of `U/N` bytes are all cached, the
+//! others find `h_g = (C N/U − g)/(N − g)` and miss `m = 1 − h_g`. One more gets ahead while `(N − g) h_g > 1` and
+//! `−e ln m > 0.8`, `e = m M/(copy + m M)`, `M` the storage time of a miss. Then
+//!
+//! ```text
+//! X      = √(X_even · (X(g, g U/N) + X(N − g, C/h_g)))         X(N, U) for so many processes and data
+//! ```
 
-use ioscape_model::{SeqScope, State, Workload};
+use ioscape_model::{Layout, SeqScope, State, Workload};
 use serde::{Deserialize, Serialize};
 
-use super::caches::{PAGE_BYTES, READ, ReadAhead, Shape, WRITE};
+use super::caches::{PAGE_BYTES, READ, Shape, WRITE};
 use super::parameters::{Common, OfCache, cache_at, scales};
 
 #[cfg(test)]
@@ -82,6 +98,10 @@ const STREAMED_EXPONENT: i32 = 1 + 6;
 /// of 0.1 to 0.3, 0.2 to 0.3, 0.4 to 0.6 and 0.75 for 2, 8, 19 and 100 pages with windows of 32 pages, but 0.1 to
 /// 0.3 for all of them with windows of 640: there the law breaks more streams than the kernel does.
 const BROKEN_BY_WRITES_PAGES: f64 = 100.0;
+/// Part of the time of their bytes that requests of a stream save: one window is on its way while another is copied. A
+/// choice; with none, half and three quarters predictions for an ext4 were off by 27, 16 and 19 % (median), for an xfs by
+/// 20, 20 and 21 %. Worked out from cold reads it is no better (`docs/experiments.md`).
+const STREAM_SAVES: f64 = 0.5;
 /// The kernel asks storage for at most so many pages at once: 1280 KiB, the usual `max_sectors_kb`.
 const PIECE_PAGES: f64 = 320.0;
 /// Width of the corner from waiting for oneself to waiting for a busy storage, as a share of the wait: where both
@@ -103,6 +123,20 @@ const FLUSHING: f64 = 4.0;
 /// it maps of two such machines were off by 32 and 59 % (median), with it by 16 and 10 %; on two
 /// processors by 19.0 and 18.3 %, no more than chance (`docs/experiments.md`).
 const OWN_CACHE: f64 = 0.3;
+
+/// Processor time to write a byte back, over that of copying one: kernel threads take it from processes that share the
+/// processors, from the amount of dirty data on at which the kernel writes back all the time. A choice: 2, 3 and 4 are
+/// alike; without it two to four processes that write 60 to 150 MiB were predicted 10 to 20 % too fast
+/// (`docs/experiments.md`).
+const WRITE_BACK_COST: f64 = 2.0;
+
+/// Processes that find less in a full cache than others ask less often for their pages, and lose more of them. Under
+/// least-recently-used replacement (Che et al. 2002) the difference grows by itself where `−e ln m` exceeds 1, with the
+/// share `m` that misses and the share `e` of the time that is waited for misses; 0.8 fits measurements best.
+const UNEVEN_FROM: f64 = 0.8;
+/// The rate is so far from that of an even share to that of the most uneven one, as a logarithm: the kernel keeps pages
+/// by two lists, and visits end before all is uneven. With 0.3 to 0.6 errors are alike (`docs/experiments.md`).
+const UNEVEN: f64 = 0.5;
 
 /// The parameters as numbers with a unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,6 +163,8 @@ pub(super) struct Times {
     /// Requests and bytes that get to storage, per request of the workload.
     requests: [f64; 2],
     bytes: [f64; 2],
+    /// Processor time of the kernel's threads that write back, seconds.
+    write_back_s: f64,
 }
 
 /// The parts that a request's time consists of: copying and storage, for reads and for writes.
@@ -141,6 +177,7 @@ impl Times {
         let direction = part % 2;
         if part < 2 {
             self.copy[direction] *= by;
+            self.write_back_s *= if direction == WRITE { by } else { 1.0 };
         } else {
             self.storage[direction] *= by;
             self.requests[direction] *= by;
@@ -173,61 +210,43 @@ impl Law {
         let fixed_s = self.cache(direction, index, OfCache::MissFixed);
         let ratio = self.cache(direction, index, OfCache::SequentialOverRandom);
         let rate = self.cache(direction, index, OfCache::MissRate);
-        let read_ahead = self.shape.read_ahead.filter(|_| direction == READ);
-        let faster = read_ahead.map_or(1.0, |it| it.stream_rate);
-        fixed_s * (1.0 - streamed * (1.0 - ratio))
-            + size / rate * (1.0 - streamed * (1.0 - 1.0 / faster))
+        let is_read_ahead = direction == READ && self.shape.read_ahead_pages.is_some();
+        let saved = if is_read_ahead { streamed * STREAM_SAVES } else { 0.0 };
+        fixed_s * (1.0 - streamed * (1.0 - ratio)) + size / rate * (1.0 - saved)
     }
 
     /// How much of a stream's saving the mean read has, 0 to 1.
     fn streamed_reads(&self, work: &Workload) -> f64 {
-        if self.shape.read_ahead.is_none() {
+        if self.shape.read_ahead_pages.is_none() {
             return work.seq_frac.powi(STREAMED_EXPONENT);
         }
         // The first request of a run is waited for, and so is the second, which begins the first window.
         reads_in_sequence(work).powi(2)
     }
 
-    /// Share of a direction's requests that find their data in a cache of so many bytes or in one before it.
-    fn held(&self, direction: usize, bytes: f64, work: &Workload) -> f64 {
-        // Where data is read in turn, what comes next went just before: of 449 MiB in a loop of 502 to 1376 MiB a
-        // tenth to a fifth of what is found at random was found. Long runs alone go through all of it.
-        const LOST: f64 = 0.8;
-        const RUN_POWER: i32 = 8;
-        // `LOST` in full where the data exceed the cache by this share of it or more; a choice.
-        const LOST_FROM: f64 = 0.1;
-        // Cold reads miss every cache, as if they touched data without end.
-        let is_cold = direction == READ && work.state == State::Cold;
-        let over = if is_cold { f64::INFINITY } else { work.unique_bytes as f64 / bytes };
-        let lost = LOST * work.seq_frac.powi(RUN_POWER) * ((over - 1.0) / LOST_FROM).min(1.0);
-        let is_pushed_out = direction == READ && self.shape.read_ahead.is_some();
-        if over > 1.0 { (1.0 - if is_pushed_out { lost } else { 0.0 }) / over } else { 1.0 }
-    }
-
-    /// Bytes that the kernel reads in vain for each read that misses a full cache: where neighbouring pages
-    /// are cached, and where a run of requests ends. Fitted, in pages, to a simulation of the kernel's rules page by
-    /// page (example `read_ahead` of `ioscape-trace`): 41 % too low to 30 % too high.
-    fn vain_bytes(work: &Workload, held: f64, read_ahead: ReadAhead) -> f64 {
+    /// Bytes that the kernel reads in vain for each read that misses a full cache, where a run of requests ends. Fitted, in
+    /// pages, to a simulation of the kernel's rules page by page (example `read_ahead` of `ioscape-trace`): 42 % too low
+    /// to 23 % too high. What the kernel reads beside random requests is left out: it made predictions no better.
+    fn vain_bytes(work: &Workload, read_ahead_pages: f64) -> f64 {
         let (pages, in_sequence) = (pages(work), reads_in_sequence(work));
-        let window = read_ahead.window_pages.max(pages.min(PIECE_PAGES));
-        // At random: if the page before the request is cached, the kernel takes it for the end of a stream and
-        // reads ahead by the length of the cached run (`try_context_readahead`).
-        let run = (pages / (1.0 - held).max(0.01)).min((window - pages).max(0.0));
-        let beside = (1.0 - in_sequence) * held * held * run;
+        let window = read_ahead_pages.max(pages.min(PIECE_PAGES));
         // Pages of the window that a short run has begun, of small and of large requests.
         let first = (8.0 * pages).min(2.0 * pages + 28.0);
         // A long run ends once in 1/(1 − in_sequence) requests, with the largest window and half of another begun.
         let last = 1.5 * window * (1.0 - in_sequence);
-        let after_runs = in_sequence * first * last / (first + last);
-        (beside + after_runs) * PAGE_BYTES
+        in_sequence * first * last / (first + last) * PAGE_BYTES
     }
 
     /// Share of requests that miss each cache and find their data in the next, or in storage after the
-    /// last. What-if sizes may be out of order: a cache no larger than one before it serves nothing.
+    /// last; cold reads miss all of them. What-if sizes may be out of order: a cache no larger than one before it serves
+    /// nothing.
     fn miss_shares(&self, direction: usize, work: &Workload) -> impl Iterator<Item = f64> {
         let count = self.shape.counts[direction];
-        let bytes = move |index| self.cache(direction, index, OfCache::Size);
-        let held = move |index| self.held(direction, bytes(index), work);
+        let is_cold = direction == READ && work.state == State::Cold;
+        let held = move |index| {
+            let bytes = if is_cold { 0.0 } else { self.cache(direction, index, OfCache::Size) };
+            (bytes / work.unique_bytes as f64).min(1.0)
+        };
         let mut so_far = 0.0_f64;
         (0..count).map(move |index| {
             so_far = so_far.max(held(index));
@@ -271,12 +290,11 @@ impl Law {
             }
         }
         let mut in_vain_bytes = 0.0;
-        if let Some(read_ahead) = self.shape.read_ahead.filter(|_| work.state != State::Cold) {
-            let held = 1.0 - read_misses;
-            in_vain_bytes = Self::vain_bytes(work, held, read_ahead);
+        if let (Some(window), State::Warm) = (self.shape.read_ahead_pages, work.state) {
+            in_vain_bytes = Self::vain_bytes(work, window);
             // A random read of several pages finds some of them and waits for the rest in pieces, each of which
             // costs as much as a whole read: one more where a block of cached pages ends within the request.
-            let pieces = held * (1.0 - 1.0 / pages(work)) * (1.0 - streamed[READ]);
+            let pieces = (1.0 - read_misses) * (1.0 - 1.0 / pages(work)) * (1.0 - streamed[READ]);
             storage[READ] += byte_s * in_vain_bytes + alone_s * pieces;
         }
         let mut waited = self.get(Common::Waited);
@@ -286,15 +304,33 @@ impl Law {
             asked[WRITE] = 1.0;
         }
         let weighed = |values: [f64; 2]| [share[READ] * values[READ], share[WRITE] * values[WRITE]];
+        let copy = weighed(copy);
         Times {
-            copy: weighed(copy),
+            copy,
             storage: weighed(storage),
             waited,
-            streamed: self.shape.read_ahead.map_or(0.0, |_| streamed[READ]),
+            streamed: self.shape.read_ahead_pages.map_or(0.0, |_| streamed[READ]),
             read_misses,
             requests: weighed(asked),
             bytes: weighed([asked[READ] * (size + in_vain_bytes), asked[WRITE] * size]),
+            write_back_s: self.write_back_s(work, copy[READ] + copy[WRITE]).unwrap_or(0.0),
         }
+    }
+
+    /// Processor time that the kernel's threads take to write back what a request wrote, seconds: at most what they need
+    /// while storage takes it, beside processes that copy for `copied_s` a request. `None` where the kernel does not write
+    /// back all the time, the law has no cache for writes, or fdatasyncs write.
+    fn write_back_s(&self, work: &Workload, copied_s: f64) -> Option<f64> {
+        let from = self.shape.written_back_from_bytes.filter(|_| work.fsync_every == 0)?;
+        let last = self.shape.counts[WRITE].checked_sub(1)?;
+        let size = work.size_mean as f64;
+        let byte_s = WRITE_BACK_COST / self.get(Common::WriteCopyRate);
+        let written_back = (1.0 - from / work.unique_bytes as f64).max(0.0);
+        let miss_s = self.miss_s(WRITE, last, size, work.seq_frac);
+        let rate = self.get(Common::WriteParallel) / miss_s / self.get(Common::Processors);
+        let busy = size * byte_s * rate;
+        let most = if busy < 1.0 { busy / (1.0 - busy) } else { f64::INFINITY };
+        Some(((1.0 - work.read_frac) * written_back * size * byte_s).min(most * copied_s))
     }
 
     /// Storage time of a write that an fdatasync sends there, with its part of the fdatasync, seconds,
@@ -355,14 +391,13 @@ impl Law {
         let busy = self.busy_s(times, depth);
         let alone = soft_max(wait, busy);
         let at_a_time = process_num * depth;
-        if at_a_time <= 1.0 {
-            return alone;
-        }
         let queue = (at_a_time.powf(QUEUEING) - 1.0) * (busy / alone).powf(QUEUEING);
         let queued = alone * (1.0 + queue).powf(1.0 / QUEUEING);
-        // A single request never waits for a processor: the rounded corner is divided out at one.
-        let share_s = self.copied_s(times, depth) / self.get(Common::Processors);
-        norm(SHARING, queued, at_a_time * share_s) * alone / norm(SHARING, alone, share_s)
+        // A single request never waits for another's copy: the rounded corner is divided out at one.
+        let processors = self.get(Common::Processors);
+        let copied_s = self.copied_s(times, depth);
+        let shared_s = at_a_time * (copied_s + times.write_back_s) / processors;
+        norm(SHARING, queued, shared_s) * alone / norm(SHARING, alone, copied_s / processors)
     }
 
     fn ln_requests_per_s(&self, times: &Times, work: &Workload) -> f64 {
@@ -372,10 +407,49 @@ impl Law {
 
     /// Natural logarithm of the throughput in bytes per second.
     pub(super) fn ln_throughput(&self, work: &Workload) -> f64 {
-        self.ln_requests_per_s(&self.times(work), work) + (work.size_mean as f64).ln()
+        let ln_rate = |work: &Workload| self.ln_requests_per_s(&self.times(work), work);
+        let even = ln_rate(work);
+        let uneven = self
+            .shared_unevenly(work)
+            .map_or(even, |[ahead, others]| (ln_rate(&ahead).exp() + ln_rate(&others).exp()).ln());
+        UNEVEN * uneven + (1.0 - UNEVEN) * even + (work.size_mean as f64).ln()
     }
 
-    /// By how much the throughput falls with each part of the time: minus d ln X / d ln part.
+    /// Where several processes with files of their own do not share a full page cache evenly: those that keep all of
+    /// theirs cached, and the others as a workload that finds as much. Both are taken to have all processors, all of storage
+    /// and all of what may be dirty to themselves: the former hardly use storage, the latter hardly the processors.
+    fn shared_unevenly(&self, work: &Workload) -> Option<[Workload; 2]> {
+        // Only a page cache is read ahead into, and it is the first cache then.
+        self.shape.read_ahead_pages?;
+        let cache = self.cache(READ, 0, OfCache::Size);
+        let (count, unique) = (work.process_num, work.unique_bytes as f64);
+        if work.layout != Layout::Private || work.state == State::Cold || unique <= cache {
+            return None;
+        }
+        let times = self.times(work);
+        let copied_s = times.copy[READ] + times.copy[WRITE];
+        let each = unique / f64::from(count);
+        let held = |ahead| (cache / each - f64::from(ahead)) / f64::from(count - ahead);
+        // One process more gets ahead if there is room for its file, and those who find less fall behind. What is no number
+        // (nothing misses, or nothing is waited for) gets nobody ahead.
+        let gets_ahead = |ahead| {
+            let missed = 1.0 - held(ahead);
+            let waited_s = missed * times.storage[READ] / times.read_misses;
+            let feedback = -missed.ln() * waited_s / (copied_s + waited_s);
+            held(ahead) * f64::from(count - ahead) > 1.0 && feedback > UNEVEN_FROM
+        };
+        let ahead = (0..count - 1).find(|ahead| !gets_ahead(*ahead)).unwrap_or(count - 1);
+        let part = |process_num, bytes: f64| Workload {
+            process_num,
+            unique_bytes: bytes as u64,
+            ..work.clone()
+        };
+        let both =
+            || [part(ahead, f64::from(ahead) * each), part(count - ahead, cache / held(ahead))];
+        (ahead > 0).then(both)
+    }
+
+    /// By how much the throughput falls with each part of the time: minus d ln X / d ln part, of an even share of the caches.
     pub(super) fn elasticities(&self, work: &Workload) -> [f64; PARTS] {
         const STEP: f64 = 1e-4;
         let times = self.times(work);

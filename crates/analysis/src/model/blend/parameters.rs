@@ -142,7 +142,7 @@ pub(super) const TABLE: [Parameter; 17] = [
         why: "volumes are sold with it, and no request's time shows it before it is reached" },
     Parameter { name: "storage_read_bytes_per_s", symbol: "B_r", unit: "B/s", scale: Scale::Ln, sd: 1.0,
         about: "bytes per second that storage reads at most",
-        expected: "3 times the most seen to get there (1.2 if several processes read cold streams), and at least 1.2 times the most that direct requests moved, 8 or more in flight; out of reach if nothing was read there",
+        expected: "3 times the most seen to get there, and at least 1.2 times the most that direct requests moved, 8 or more in flight; out of reach if nothing was read there",
         mean: |seen, _| seen.limit(Limit::Read).ln(),
         why: "the bandwidth of a device or volume" },
     Parameter { name: "storage_write_bytes_per_s", symbol: "B_w", unit: "B/s", scale: Scale::Ln, sd: 1.0,
@@ -248,8 +248,7 @@ impl Scale {
 
 /// A limit that was not reached is expected at so many times the most that was seen.
 pub(super) const LIMIT_OVER_SEEN: f64 = 3.0;
-/// The factor where what was seen is close to the limit itself: cold streams of several processes, and direct
-/// requests with many in flight. A choice.
+/// The factor where what was seen is close to the limit itself: direct requests with many in flight. A choice.
 const LIMIT_OVER_SEEN_IF_CLOSE: f64 = 1.2;
 /// Direct visits with this many requests in flight or more come close to the limits on bytes. A choice.
 const MANY_IN_FLIGHT: u32 = 8;
@@ -360,18 +359,10 @@ impl Seen<'_> {
             let read = sample.workload.read_frac;
             got_there(sample, [read, 1.0 - read])
         });
-        let most_direct = moved.fold(0.0, f64::max);
-        let is_close = limit == Limit::Read && self.has_cold_streams();
-        let factor = if is_close { LIMIT_OVER_SEEN_IF_CLOSE } else { LIMIT_OVER_SEEN };
-        let limit = (factor * most).max(LIMIT_OVER_SEEN_IF_CLOSE * most_direct);
+        let limit = moved
+            .map(|most| LIMIT_OVER_SEEN_IF_CLOSE * most)
+            .fold(LIMIT_OVER_SEEN * most, f64::max);
         if limit > 0.0 { limit } else { OUT_OF_REACH * self.highest_bytes_per_s() }
-    }
-
-    /// Whether several processes read cold streams: their throughput is close to the storage's limit.
-    fn has_cold_streams(&self) -> bool {
-        let is_stream =
-            |sample: &Sample| sample.workload.seq_frac >= 1.0 && sample.workload.process_num > 1;
-        self.caches.is_unpassed && self.training.cold.iter().any(is_stream)
     }
 
     /// Half of what a synced write took, seconds.
@@ -424,9 +415,7 @@ impl Seen<'_> {
             is_mostly(&sample.workload, direction)
                 && (sizes[index] * CLEAR..until * CLEAR).contains(&unique)
         };
-        let has_cold = direction == READ && self.is_last(cache);
-        let cold = self.training.cold.iter().filter(|_| has_cold);
-        median(self.training.samples.iter().filter(is_there).chain(cold).map(figure))
+        median(self.training.samples.iter().filter(is_there).map(figure))
     }
 
     fn miss_fixed_s(&self, cache: [usize; 2]) -> f64 {
@@ -449,7 +438,7 @@ impl Seen<'_> {
         let is_buffered = self.training.ranges.access == Access::Buffered;
         match cache[0] {
             // What a stream fetches while it copies is counted apart there.
-            READ if self.caches.shape().read_ahead.is_some() => 0.02,
+            READ if self.caches.shape().read_ahead_pages.is_some() => 0.02,
             READ if is_buffered => 0.2,
             WRITE if self.is_told_by_device(cache) => 0.2,
             _ => 1.0,

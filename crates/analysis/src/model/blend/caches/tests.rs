@@ -3,7 +3,7 @@
 use ioscape_model::units::MIB;
 use ioscape_model::{Access, Border, BorderUniqueBytes, Curve, FoundBy, Layer, State, Workload};
 
-use super::{Caches, STREAM_RATE};
+use super::Caches;
 use crate::model::Training;
 use crate::model::formula;
 
@@ -46,16 +46,13 @@ fn with_cold_reads(mut training: Training) -> Training {
 
 /// Pages of the window, if the kernel reads ahead.
 fn window_pages(training: &Training) -> Option<f64> {
-    Caches::of_samples(training).shape().read_ahead.map(|it| it.window_pages)
+    Caches::of_samples(training).shape().read_ahead_pages
 }
 
 #[test]
 fn misses_of_the_page_cache_are_read_ahead_and_those_of_no_other_cache() {
     let passed = || with_border(map_to(400), 180.0);
     assert_eq!(window_pages(&passed()), Some(512.0));
-    let read_ahead = Caches::of_samples(&passed()).shape().read_ahead.unwrap();
-    assert!((read_ahead.stream_rate - STREAM_RATE).abs() < 1e-12, "no cold reads tell");
-
     assert_eq!(window_pages(&map_to(100)), None, "nothing is known beyond it");
     assert_eq!(window_pages(&with_border(map_to(100), 20.0)), None, "a processor's cache");
     let with = |change: &dyn Fn(&mut Training)| {

@@ -1,17 +1,28 @@
 //! What holds for every law, whatever its parameters.
 
 use ioscape_model::units::{KIB, MIB};
-use ioscape_model::{State, Workload};
+use ioscape_model::{Layout, State, Workload};
 use proptest::prelude::*;
 
-use super::super::caches::{PAGE_BYTES, READ, ReadAhead, Shape};
+use super::super::caches::{PAGE_BYTES, READ, Shape};
 use super::super::parameters::{Common, OfCache, PER_CACHE, TABLE, cache_at};
 use super::{Law, PARTS, RESOURCES, Times};
 
-const SHAPE: Shape =
-    Shape { counts: [2, 1], first_to_storage: [1, 0], read_copy_fixed_s: 8e-7, read_ahead: None };
+const SHAPE: Shape = Shape {
+    counts: [2, 1],
+    first_to_storage: [1, 0],
+    read_copy_fixed_s: 8e-7,
+    read_ahead_pages: None,
+    written_back_from_bytes: None,
+};
 
-const USUAL: ReadAhead = ReadAhead { stream_rate: 2.0, window_pages: 32.0 };
+/// As Linux reads ahead by default.
+const WINDOW_PAGES: f64 = 32.0;
+const OF_LINUX: Shape = Shape {
+    read_ahead_pages: Some(WINDOW_PAGES),
+    written_back_from_bytes: Some(32.0 * MIB as f64),
+    ..SHAPE
+};
 
 /// Parameters that a machine might have, as they are fitted.
 fn usual() -> Vec<f64> {
@@ -57,7 +68,7 @@ fn law() -> impl Strategy<Value = Law> {
         // The second cache lies beyond the first.
         at[cache_at(SHAPE, [0, 1], OfCache::Size)] =
             at[cache_at(SHAPE, [0, 0], OfCache::Size)] + 2.0;
-        Law::from_scaled(Shape { read_ahead: reads_ahead.then_some(USUAL), ..SHAPE }, &at)
+        Law::from_scaled(if reads_ahead { OF_LINUX } else { SHAPE }, &at)
     })
 }
 
@@ -133,6 +144,7 @@ fn reads_and_writes_share_a_limit_or_have_one_each() {
         read_misses: 0.0,
         requests: [0.5; 2],
         bytes: [0.0; 2],
+        write_back_s: 0.0,
     };
     let busy_s = |shared: f64| with(&law, Common::LimitShared, shared).busy_s(&times, 1.0);
     assert!((busy_s(1.0) - 1.0).abs() < 1e-9);
@@ -165,37 +177,22 @@ fn what_is_read_in_vain_is_what_the_kernels_rules_say() {
     for (window_pages, pages, seq_frac, in_vain) in counted {
         let size_mean = pages * PAGE_BYTES as u64;
         let work = Workload { size_mean, seq_frac, read_frac: 1.0, ..Workload::default() };
-        let read_ahead = ReadAhead { window_pages, ..USUAL };
-        let said = Law::vain_bytes(&work, 0.28, read_ahead) / PAGE_BYTES;
-        assert!((in_vain / 1.7..in_vain * 1.3).contains(&said), "{pages} {seq_frac}: {said}");
+        let said = Law::vain_bytes(&work, window_pages) / PAGE_BYTES;
+        // What is read beside random requests is left out: most of it where these are large.
+        assert!((in_vain / 1.75..in_vain * 1.3).contains(&said), "{pages} {seq_frac}: {said}");
     }
     let at = |seq_frac: f64, read_frac: f64| {
         let work = Workload { size_mean: 16 * KIB, seq_frac, read_frac, ..Workload::default() };
-        Law::vain_bytes(&work, 0.0, USUAL)
+        Law::vain_bytes(&work, WINDOW_PAGES)
     };
     assert!(at(0.0, 1.0) + at(1.0, 1.0) < 1e-9, "no run ends");
     assert!(at(0.5, 0.25) < at(0.5, 1.0), "writes break runs off before a window is begun");
 }
 
 #[test]
-fn a_stream_finds_less_and_less_of_what_it_pushes_out_and_a_cold_read_nothing() {
-    let law = Law::from_scaled(Shape { read_ahead: Some(USUAL), ..SHAPE }, &usual());
-    let bytes = 100.0 * MIB as f64;
-    let at = |mib: u64, seq_frac: f64, state: State| {
-        let work = Workload { unique_bytes: mib * MIB, seq_frac, state, ..Workload::default() };
-        law.held(READ, bytes, &work)
-    };
-    let warm = |mib: u64| at(mib, 1.0, State::Warm);
-    assert!((warm(100) - 1.0).abs() < 1e-12 && (warm(200) - 0.1).abs() < 1e-12);
-    assert!((at(200, 0.0, State::Warm) - 0.5).abs() < 1e-12);
-    assert!(warm(101) > 0.9 && (101..300).all(|mib| warm(mib) < warm(mib - 1)), "no step");
-    assert!(at(50, 1.0, State::Cold) <= 0.0);
-}
-
-#[test]
 fn what_is_read_in_vain_counts_where_storage_serves_it() {
     // All of it is in the farther cache: nothing gets to storage.
-    let law = Law::from_scaled(Shape { read_ahead: Some(USUAL), ..SHAPE }, &usual());
+    let law = Law::from_scaled(OF_LINUX, &usual());
     let work =
         Workload { unique_bytes: 150 * MIB, read_frac: 1.0, seq_frac: 0.5, ..Workload::default() };
     let times = law.times(&work);
@@ -204,13 +201,70 @@ fn what_is_read_in_vain_counts_where_storage_serves_it() {
     assert!(far.bytes[READ] > far.requests[READ] * 16.0 * KIB as f64);
 }
 
+#[test]
+fn processes_with_files_of_their_own_do_not_share_a_full_cache_evenly() {
+    let mut law = Law::from_scaled(OF_LINUX, &usual());
+    law.values[cache_at(OF_LINUX, [READ, 0], OfCache::Size)] = 210.0 * MIB as f64;
+    let work = |mib: u64, process_num| Workload {
+        unique_bytes: mib * MIB,
+        process_num,
+        read_frac: 1.0,
+        ..Workload::default()
+    };
+    // Three of four files fit; the fourth process finds 18 of 64 MiB.
+    let [ahead, other] = law.shared_unevenly(&work(256, 4)).unwrap();
+    assert_eq!((ahead.process_num, ahead.unique_bytes), (3, 192 * MIB));
+    assert_eq!((other.process_num, other.unique_bytes / MIB), (1, 210 * 64 / 18));
+    let ln_rate = |work: &Workload| law.ln_requests_per_s(&law.times(work), work);
+    let even = ln_rate(&work(256, 4));
+    let uneven = (ln_rate(&ahead).exp() + ln_rate(&other).exp()).ln();
+    assert!(uneven > even + 0.4, "most of them wait for nothing");
+    let said = law.ln_throughput(&work(256, 4)) - (16.0 * KIB as f64).ln();
+    assert!((said - (even + uneven) / 2.0).abs() < 1e-9, "half way");
+    let shares = |changed: Workload| law.shared_unevenly(&changed).is_some();
+    assert!(!shares(work(200, 4)), "all is cached");
+    assert!(!shares(work(500, 4)), "all miss too much for one to get ahead");
+    assert!(!shares(work(256, 1)), "there is nobody else");
+    assert!(!shares(Workload { layout: Layout::Shared, ..work(256, 4) }), "one file for all");
+    assert!(!shares(Workload { state: State::Cold, ..work(256, 4) }));
+    assert!(!shares(Workload { read_frac: 0.0, ..work(256, 4) }), "who writes misses nothing");
+    law.shape.read_ahead_pages = None;
+    assert!(law.shared_unevenly(&work(256, 4)).is_none(), "no kernel's page cache");
+}
+
+#[test]
+fn writing_back_takes_processor_time_as_far_as_storage_takes_what_is_written() {
+    let mut law = Law::from_scaled(OF_LINUX, &usual());
+    law.values[cache_at(OF_LINUX, [1, 0], OfCache::MissFixed)] = 1e-7;
+    law.values[cache_at(OF_LINUX, [1, 0], OfCache::MissRate)] = 1e10;
+    let at = |mib: u64, read_frac: f64, fsync_every: u32| {
+        let work = Workload { unique_bytes: mib * MIB, read_frac, ..Workload::default() };
+        let times = law.times(&Workload { fsync_every, ..work });
+        times.write_back_s / (times.copy[0] + times.copy[1])
+    };
+    assert!(at(32, 0.0, 0) <= 0.0 && at(64, 1.0, 0) <= 0.0 && at(64, 0.0, 8) <= 0.0);
+    assert!(at(64, 0.0, 0) > 0.0 && at(64, 0.5, 0) < at(64, 0.0, 0));
+    // Half of the data stay dirty; each byte of the others costs twice its copy.
+    let writes = Workload { unique_bytes: 64 * MIB, read_frac: 0.0, ..Workload::default() };
+    let times = law.times(&writes);
+    let copied_s = 16.0 * KIB as f64 / law.get(Common::WriteCopyRate);
+    let over = times.write_back_s / copied_s;
+    assert!((over - 1.0).abs() < 1e-9, "{over}");
+    let without = Times { write_back_s: 0.0, ..times };
+    let all_s = |times: &Times| limitless(&law).queued_s(times, 8.0, 1.0);
+    assert!(all_s(&times) > 1.1 * all_s(&without));
+    // Storage that takes a MB/s keeps no processor busy.
+    let mut slow = law.clone();
+    slow.values[cache_at(OF_LINUX, [1, 0], OfCache::MissRate)] = 1e6;
+    let work = Workload { unique_bytes: 512 * MIB, read_frac: 0.0, ..Workload::default() };
+    assert!(slow.times(&work).write_back_s < 0.01 * slow.times(&work).copy[1]);
+}
+
 proptest! {
     #[test]
     fn beyond_caches_in_any_order_is_what_the_largest_does_not_hold(
         law in law(), work in work(), sizes in [10.0..24.0_f64, 10.0..24.0_f64],
     ) {
-        // Long runs push out what they ask for next.
-        let work = Workload { seq_frac: 0.0, ..work };
         let mut law = law;
         for (index, ln) in sizes.into_iter().enumerate() {
             law.values[cache_at(SHAPE, [0, index], OfCache::Size)] = ln.exp();
@@ -237,8 +291,10 @@ proptest! {
         law in law(), work in work(),
     ) {
         let more_data = Workload { unique_bytes: 2 * work.unique_bytes, ..work.clone() };
-        let more_processes = Workload { process_num: work.process_num + 1, ..work.clone() };
-        let here = law.ln_throughput(&work);
+        // Of one file: those with files of their own may share a cache more evenly if they are more.
+        let one_file = Workload { layout: Layout::Shared, ..work.clone() };
+        let here = law.ln_throughput(&one_file);
+        let more_processes = Workload { process_num: work.process_num + 1, ..one_file };
         prop_assert!(law.ln_throughput(&more_processes) >= here - 1e-6);
         prop_assert!(law.copy_time_s(&more_data) >= law.copy_time_s(&work) * (1.0 - 1e-9));
     }
