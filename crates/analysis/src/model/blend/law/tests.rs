@@ -220,7 +220,7 @@ fn processes_with_files_of_their_own_do_not_share_a_full_cache_evenly() {
     let uneven = (ln_rate(&ahead).exp() + ln_rate(&other).exp()).ln();
     assert!(uneven > even + 0.4, "most of them wait for nothing");
     let said = law.ln_throughput(&work(256, 4)) - (16.0 * KIB as f64).ln();
-    assert!((said - (even + uneven) / 2.0).abs() < 1e-9, "half way");
+    assert!((said - f64::midpoint(even, uneven)).abs() < 1e-9, "half way");
     let shares = |changed: Workload| law.shared_unevenly(&changed).is_some();
     assert!(!shares(work(200, 4)), "all is cached");
     assert!(!shares(work(500, 4)), "all miss too much for one to get ahead");
