@@ -322,23 +322,26 @@ impl Law {
     /// back all the time, the law has no cache for writes, or fdatasyncs write.
     fn write_back_s(&self, work: &Workload, copied_s: f64) -> Option<f64> {
         let from = self.shape.written_back_from_bytes.filter(|_| work.fsync_every == 0)?;
-        let last = self.shape.counts[WRITE].checked_sub(1)?;
-        let size = work.size_mean as f64;
-        let byte_s = WRITE_BACK_COST / self.get(Common::WriteCopyRate);
+        let written_s = self.written_s(work)?;
+        let write_s = WRITE_BACK_COST * work.size_mean as f64 / self.get(Common::WriteCopyRate);
         let written_back = (1.0 - from / work.unique_bytes as f64).max(0.0);
-        let miss_s = self.miss_s(WRITE, last, size, work.seq_frac);
-        let rate = self.get(Common::WriteParallel) / miss_s / self.get(Common::Processors);
-        let busy = size * byte_s * rate;
+        let rate = self.get(Common::WriteParallel) / written_s / self.get(Common::Processors);
+        let busy = write_s * rate;
         let most = if busy < 1.0 { busy / (1.0 - busy) } else { f64::INFINITY };
-        Some(((1.0 - work.read_frac) * written_back * size * byte_s).min(most * copied_s))
+        Some(((1.0 - work.read_frac) * written_back * write_s).min(most * copied_s))
+    }
+
+    /// Storage time of a write that gets there, seconds; `None` where the law has no cache for writes.
+    fn written_s(&self, work: &Workload) -> Option<f64> {
+        let last = self.shape.counts[WRITE].checked_sub(1)?;
+        Some(self.miss_s(WRITE, last, work.size_mean as f64, work.seq_frac))
     }
 
     /// Storage time of a write that an fdatasync sends there, with its part of the fdatasync, seconds,
     /// and the share of it that the writer waits for: several writes are on their way at a time.
     fn synced(&self, work: &Workload) -> (f64, f64) {
         let every = f64::from(work.fsync_every);
-        let miss_s = |last| self.miss_s(WRITE, last, work.size_mean as f64, work.seq_frac);
-        let written_s = self.shape.counts[WRITE].checked_sub(1).map_or(0.0, miss_s);
+        let written_s = self.written_s(work).unwrap_or(0.0);
         let parallel = self.get(Common::SyncParallel);
         let at_a_time = norm(FLUSHING, every.recip(), parallel.recip()).recip().max(1.0);
         let sync_s = self.get(Common::Sync) / every;
@@ -407,18 +410,19 @@ impl Law {
 
     /// Natural logarithm of the throughput in bytes per second.
     pub(super) fn ln_throughput(&self, work: &Workload) -> f64 {
-        let ln_rate = |work: &Workload| self.ln_requests_per_s(&self.times(work), work);
-        let even = ln_rate(work);
+        let times = self.times(work);
+        let even = self.ln_requests_per_s(&times, work);
+        let rate = |part: &Workload| self.ln_requests_per_s(&self.times(part), part).exp();
         let uneven = self
-            .shared_unevenly(work)
-            .map_or(even, |[ahead, others]| (ln_rate(&ahead).exp() + ln_rate(&others).exp()).ln());
+            .shared_unevenly(work, &times)
+            .map_or(even, |[ahead, others]| (rate(&ahead) + rate(&others)).ln());
         UNEVEN * uneven + (1.0 - UNEVEN) * even + (work.size_mean as f64).ln()
     }
 
     /// Where several processes with files of their own do not share a full page cache evenly: those that keep all of
     /// theirs cached, and the others as a workload that finds as much. Both are taken to have all processors, all of storage
     /// and all of what may be dirty to themselves: the former hardly use storage, the latter hardly the processors.
-    fn shared_unevenly(&self, work: &Workload) -> Option<[Workload; 2]> {
+    fn shared_unevenly(&self, work: &Workload, times: &Times) -> Option<[Workload; 2]> {
         // Only a page cache is read ahead into, and it is the first cache then.
         self.shape.read_ahead_pages?;
         let cache = self.cache(READ, 0, OfCache::Size);
@@ -426,12 +430,11 @@ impl Law {
         if work.layout != Layout::Private || work.state == State::Cold || unique <= cache {
             return None;
         }
-        let times = self.times(work);
-        let copied_s = times.copy[READ] + times.copy[WRITE];
+        let copied_s = self.copied_s(times, 1.0);
         let each = unique / f64::from(count);
         let held = |ahead| (cache / each - f64::from(ahead)) / f64::from(count - ahead);
-        // One process more gets ahead if there is room for its file, and those who find less fall behind. What is no number
-        // (nothing misses, or nothing is waited for) gets nobody ahead.
+        // One process more gets ahead if the cache has room for its file and those who find less fall behind. Where no read
+        // misses, or none waits for storage, the feedback is NaN or 0, and no process gets ahead.
         let gets_ahead = |ahead| {
             let missed = 1.0 - held(ahead);
             let waited_s = missed * times.storage[READ] / times.read_misses;

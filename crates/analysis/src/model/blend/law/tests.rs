@@ -211,8 +211,9 @@ fn processes_with_files_of_their_own_do_not_share_a_full_cache_evenly() {
         read_frac: 1.0,
         ..Workload::default()
     };
+    let full = work(256, 4);
     // Three of four files fit; the fourth process finds 18 of 64 MiB.
-    let [ahead, other] = law.shared_unevenly(&work(256, 4)).unwrap();
+    let [ahead, other] = law.shared_unevenly(&full, &law.times(&full)).unwrap();
     assert_eq!((ahead.process_num, ahead.unique_bytes), (3, 192 * MIB));
     assert_eq!((other.process_num, other.unique_bytes / MIB), (1, 210 * 64 / 18));
     let ln_rate = |work: &Workload| law.ln_requests_per_s(&law.times(work), work);
@@ -221,15 +222,15 @@ fn processes_with_files_of_their_own_do_not_share_a_full_cache_evenly() {
     assert!(uneven > even + 0.4, "most of them wait for nothing");
     let said = law.ln_throughput(&work(256, 4)) - (16.0 * KIB as f64).ln();
     assert!((said - f64::midpoint(even, uneven)).abs() < 1e-9, "half way");
-    let shares = |changed: Workload| law.shared_unevenly(&changed).is_some();
+    let shares = |changed: Workload| law.shared_unevenly(&changed, &law.times(&changed)).is_some();
     assert!(!shares(work(200, 4)), "all is cached");
     assert!(!shares(work(500, 4)), "all miss too much for one to get ahead");
-    assert!(!shares(work(256, 1)), "there is nobody else");
+    assert!(!shares(work(256, 1)), "one process has the cache to itself");
     assert!(!shares(Workload { layout: Layout::Shared, ..work(256, 4) }), "one file for all");
     assert!(!shares(Workload { state: State::Cold, ..work(256, 4) }));
     assert!(!shares(Workload { read_frac: 0.0, ..work(256, 4) }), "who writes misses nothing");
     law.shape.read_ahead_pages = None;
-    assert!(law.shared_unevenly(&work(256, 4)).is_none(), "no kernel's page cache");
+    assert!(law.shared_unevenly(&full, &law.times(&full)).is_none(), "no kernel's page cache");
 }
 
 #[test]
