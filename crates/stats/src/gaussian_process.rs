@@ -63,20 +63,43 @@ impl GaussianProcess {
     /// there. `cross`: covariance of that place with every observation's; `own`: its variance
     /// before anything was observed.
     pub fn predict(&self, cross: &[f64], own: f64) -> (f64, f64) {
-        let cross = DVector::from_column_slice(cross);
+        let mut cross = DVector::from_column_slice(cross);
         let mean = cross.dot(&self.weights);
-        let explained = cross.dot(&self.root.solve(&cross));
-        (mean, (own - explained).max(0.0))
+        solve_lower(self.root.l_dirty(), cross.as_mut_slice(), 0);
+        (mean, (own - cross.norm_squared()).max(0.0))
     }
 
     /// For every observation, mean and variance of what the others say about it, its own noise
     /// included: as if it had been left out and the rest fitted again with the same kernel.
     pub fn leave_one_out(&self) -> Vec<(f64, f64)> {
         // y_i − (K⁻¹y)_i / (K⁻¹)_ii and 1 / (K⁻¹)_ii: section 5.4.2.
-        let inverse = self.root.inverse();
-        let precisions = inverse.diagonal();
-        let parts = self.observed.iter().zip(&self.weights).zip(&precisions);
+        let parts = self.observed.iter().zip(&self.weights).zip(self.precisions());
         parts.map(|((y, weight), precision)| (y - weight / precision, precision.recip())).collect()
+    }
+
+    /// The diagonal of K⁻¹ = L⁻ᵀL⁻¹: the squares in each column of L⁻¹ added up, which takes a sixth of the time
+    /// of the whole inverse.
+    fn precisions(&self) -> Vec<f64> {
+        let count = self.observed.len();
+        let mut column = vec![0.0; count];
+        let squares = |first: usize| {
+            column[first] = 1.0;
+            solve_lower(self.root.l_dirty(), &mut column, first);
+            column[first..].iter_mut().map(|x| std::mem::take(x).powi(2)).sum()
+        };
+        (0..count).map(squares).collect()
+    }
+}
+
+/// Solves `L x = b` in place, where `b` is zero before `first`. Only the lower half of the matrix is read.
+fn solve_lower(root: &DMatrix<f64>, b: &mut [f64], first: usize) {
+    let rows = root.nrows();
+    for (index, column) in root.as_slice().chunks_exact(rows.max(1)).enumerate().skip(first) {
+        let (solved, rest) = b[index..].split_first_mut().expect("as many rows as columns");
+        *solved /= column[index];
+        for (x, l) in rest.iter_mut().zip(&column[index + 1..]) {
+            *x -= *solved * l;
+        }
     }
 }
 

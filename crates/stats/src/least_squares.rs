@@ -111,7 +111,9 @@ impl<F: Fn(&[f64], &mut Vec<f64>)> Problem<'_, F> {
         let mut jacobian = DMatrix::zeros(values.len(), at.len());
         let mut moved = at.to_vec();
         let mut there = Vec::with_capacity(values.len());
-        for column in 0..at.len() {
+        // What is known to less than the step of the differences stays where it is.
+        let is_open = |column: &usize| self.priors[*column].sd > DIFFERENCE;
+        for column in (0..at.len()).filter(is_open) {
             moved[column] = at[column] + DIFFERENCE;
             there.clear();
             (self.residuals)(&moved, &mut there);

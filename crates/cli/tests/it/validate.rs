@@ -219,7 +219,7 @@ fn another_system_than_the_record_s_is_refused() {
 fn an_interrupted_validation_scores_what_was_measured_twice() {
     let work = Workdir::new();
     claimed(&work, "claimed.jsonl", |_| {});
-    let validate = ["validate", "claimed.jsonl", "--workloads", "3", "--out", "v.jsonl"];
+    let validate = ["validate", "claimed.jsonl", "--workloads", "2", "--out", "v.jsonl"];
     let mut run = Running::start(&work, &validate);
     let text = || std::fs::read_to_string(work.path("v.jsonl")).unwrap_or_default();
     run.wait_until(|| text().contains("\"round\":1,\"role\":\"validation\""));
@@ -228,7 +228,7 @@ fn an_interrupted_validation_scores_what_was_measured_twice() {
     let said = run.stdout();
     assert_eq!(status.code(), Some(130), "{said}");
     assert!(
-        said.contains("It was interrupted") && said.contains("of 3 random workloads"),
+        said.contains("It was interrupted") && said.contains("of 2 random workloads"),
         "{said}"
     );
     assert!(said.contains("blend"), "{said}");

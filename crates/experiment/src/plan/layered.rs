@@ -8,14 +8,14 @@
 //! 5. Once both layers have their graphs, in runs of four minutes and more: one line of the data sheet at rates
 //!    of its own, for how latency grows with them; then the twelve named workloads where a quarter of the time left is
 //!    enough for them, for answers about these are asked for most.
-//! 6. What else the plans of both layers want, in proportion to their shares of the time; the data
+//! 6. What else the plans of both layers want, in proportion to their shares of the time and of what may be written; the data
 //!    sheet and the cold reads again from time to time, for their intervals.
 //!
 //! Late in the budget the device layer begins though the other has families left. All of this follows
 //! from the points and what they took, so that a run that is gone on with decides as it did.
 
 use ioscape_model::{
-    Header, Hosts, Layer, Point, Ranges, Role, SheetLine, Workload, datasheet, named,
+    Header, Hosts, Layer, Point, Ranges, Role, Rules, SheetLine, Workload, datasheet, named,
 };
 
 use super::blend::SHORT_BUDGET_S;
@@ -64,6 +64,9 @@ struct Parted {
     device: Vec<Point>,
     main_s: f64,
     device_s: f64,
+    /// What the device layer's share of both is ahead of its visits, seconds. A visit that writes counts as long as one
+    /// that may write as much as it will.
+    devices_due_s: f64,
 }
 
 impl LayeredPlan {
@@ -180,15 +183,24 @@ impl LayeredPlan {
         // No plan of a layer chooses open loops, or learns from them.
         let closed = || points.iter().filter(|point| point.role != Role::OpenLoop);
         let is_main = |point: &&Point| self.layer.holds(point);
-        let took_s = |is_wanted: bool| {
+        let sum_s = |is_wanted: bool, of: &dyn Fn(&Point) -> f64| -> f64 {
             let visits = closed().filter(|point| is_main(point) == is_wanted);
-            visits.filter(|point| !self.is_line(point)).map(|point| point.elapsed_s).sum()
+            visits.filter(|point| !self.is_line(point)).map(of).sum()
         };
+        // Where little may be written such visits are over soon, and the device layer had used up what was left in a block of
+        // forty of them: its share is one of what may be written, too.
+        let Rules { ramp_s, measure_max_s, .. } = self.header.rules;
+        let counted_s = |point: &Point| {
+            let least_s = if point.workload.read_frac < 1.0 { ramp_s + measure_max_s } else { 0.0 };
+            point.elapsed_s.max(least_s)
+        };
+        let [main_s, device_s] = [true, false].map(|is_main| sum_s(is_main, &counted_s));
         Parted {
             main: closed().filter(is_main).cloned().collect(),
             device: closed().filter(|point| Layer::Device.holds(point)).cloned().collect(),
-            main_s: took_s(true),
-            device_s: took_s(false),
+            main_s: sum_s(true, &|point| point.elapsed_s),
+            device_s: sum_s(false, &|point| point.elapsed_s),
+            devices_due_s: DEVICE_SHARE * (main_s + device_s) - device_s,
         }
     }
 
@@ -209,11 +221,10 @@ impl LayeredPlan {
             return true;
         }
         // Each change of layer empties the page cache: visits to either come in blocks.
-        let due_s = DEVICE_SHARE * (parted.main_s + parted.device_s) - parted.device_s;
         let others = |point: &&Point| point.role != Role::Canary && !self.is_line(point);
         let last = seen.points.iter().rfind(others);
         let is_begun = last.is_some_and(|point| Layer::Device.holds(point));
-        due_s > if is_begun { 0.0 } else { BLOCK_S }
+        parted.devices_due_s > if is_begun { 0.0 } else { BLOCK_S }
     }
 }
 

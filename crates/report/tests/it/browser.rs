@@ -15,7 +15,7 @@ use crate::{comparison, fixture};
 /// A page of five hundred workloads opens in so many times the time of a usual one, at most.
 const SLOWER_MAX: f64 = 5.0;
 /// Times that either page is opened, in turn. The quickest counts: whatever else runs only adds.
-const OPENINGS: usize = 3;
+const OPENINGS: usize = 2;
 
 /// Around the page: a browser's window cannot be as narrow as a telephone, a frame in it can. The
 /// page is used a little; what there is to see then becomes an attribute, which the dump shows.

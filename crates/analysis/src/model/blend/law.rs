@@ -7,7 +7,8 @@
 //! quickest read seen:
 //!
 //! ```text
-//! normₖ(x, y)   = (xᵏ + yᵏ)^(1/k)                            a soft maximum; k = 1 is the sum
+//! normₖ(x, y)   = (xᵏ + yᵏ)^(1/k)                            a soft maximum
+//! shared(x, y)  = σ (x + y) + (1 − σ) norm₈(x, y)            one limit for both, or one for each
 //! softmax(W, S) = W + W/10 · ln(1 + exp(10 (S − W)/W))       likewise, exactly W where S is much smaller
 //! hᵢ     = min(1, C_i₊₁/U) − min(1, C_i/U); the last 1 − min(1, C_n/U)
 //!                                                            share that misses cache i and hits the next
@@ -15,12 +16,12 @@
 //! copy   = Σ_d share_d (a_d + s/b_d · (1 + κ (1 − min(1, L'/U*))))    processor, always paid
 //! reads  = r Σᵢ hᵢ ((1 − q⁷ (1 − ρ)) A + s/B)                storage, beyond the read caches
 //! writes = (1 − r) Σᵢ hᵢ ((1 − q (1 − ρ)) A + s/B)           storage, beyond the write caches
-//! limits = norm₈(normₖ(n_r, n_w)/R, normₖ(v_r/B_r, v_w/B_w)), 1/k = σ + (1 − σ)/8
+//! limits = norm₈(shared(n_r, n_w)/R, shared(v_r/B_r, v_w/B_w))
 //!                                                            n, v: requests and bytes that get to storage, per request
 //! W = copy + reads + ω writes                                a process waits for this
 //! S = norm₈(reads/m_r + writes/m_w, limits)                  storage is busy for this
 //! Z = (softmax(W, S)² + (N² − 1) S²)^½                       N processes queue for storage
-//! T = Z₁ norm₆(Z, N (copy + K)/P) / norm₆(Z₁, copy/P)        and share P processors; Z₁ is Z of N = 1, K below
+//! T = Z₁ norm₈(Z, N (copy + K)/P) / norm₈(Z₁, copy/P)        and share P processors; Z₁ is Z of N = 1, K below
 //! X = N / T                                                  requests per second
 //! Q > 1:
 //! copy'  = ξ^(1 − 1/Q) copy                                   a process copies what it has in flight one by one
@@ -110,13 +111,12 @@ const SOFTNESS: f64 = 0.1;
 /// Exponent of the corner between waiting and queueing: where both are equal 41 % (2^½) above. Half way from the
 /// balanced-job bound (exponent 1) to the asymptotes (infinity).
 const QUEUEING: f64 = 2.0;
-/// Exponent of the corner where processors are shared: 12 % (2^⅙) above. Slices of time are hardly a queue.
-const SHARING: f64 = 6.0;
-/// Exponent of the corner where several resources are needed: 9 % (2^⅛) above.
-const RESOURCES: f64 = 8.0;
-/// Exponent of the corner between the writes of an fdatasync and what storage takes at a time: 16 % (2^−¼) below,
+/// Exponent of the corner where several resources are needed: 9 % (2^⅛) above. Slices of a processor's time are hardly a
+/// queue, so that this goes for processors that are shared, too. As the next one a power of two, given by its logarithm.
+const RESOURCES: u32 = 3;
+/// Exponent of the corner between the writes of an fdatasync and what storage takes at a time, 4: 16 % (2^−¼) below,
 /// for the smaller counts.
-const FLUSHING: f64 = 4.0;
+const FLUSHING: u32 = 2;
 
 /// Cache that each further processor adds, as a share of what one processor alone has. Of 90 MiB one process on
 /// 16 processors read 6.8 GB/s, 16 read 189 GB/s: more than 16 times as much, for each had 6 MiB to itself. Without
@@ -356,9 +356,9 @@ impl Law {
             + times.storage[WRITE] / self.get(Common::WriteParallel);
         // Reads and writes add up where they share a limit; where each has its own, the larger counts.
         let shared = self.get(Common::LimitShared);
-        let exponent = (shared + (1.0 - shared) / RESOURCES).recip();
         let limited = |of: [f64; 2], reads, writes| {
-            norm(exponent, of[READ] / self.get(reads), of[WRITE] / self.get(writes))
+            let (reads, writes) = (of[READ] / self.get(reads), of[WRITE] / self.get(writes));
+            shared * (reads + writes) + (1.0 - shared) * norm(RESOURCES, reads, writes)
         };
         let requests = limited(times.requests, Common::RequestLimit, Common::RequestLimit);
         let moving = limited(times.bytes, Common::ReadLimit, Common::WriteLimit);
@@ -400,7 +400,7 @@ impl Law {
         let processors = self.get(Common::Processors);
         let copied_s = self.copied_s(times, depth);
         let shared_s = at_a_time * (copied_s + times.write_back_s) / processors;
-        norm(SHARING, queued, shared_s) * alone / norm(SHARING, alone, copied_s / processors)
+        norm(RESOURCES, queued, shared_s) * alone / norm(RESOURCES, alone, copied_s / processors)
     }
 
     fn ln_requests_per_s(&self, times: &Times, work: &Workload) -> f64 {
@@ -476,13 +476,15 @@ fn soft_max(wait: f64, busy: f64) -> f64 {
     wait + scale * if over > 30.0 { over } else { over.exp().ln_1p() }
 }
 
-/// The larger of both with a rounded corner, symmetric: `(oneᵏ + otherᵏ)^(1/k)`.
-fn norm(exponent: f64, one: f64, other: f64) -> f64 {
+/// The larger of both with a rounded corner, symmetric: `(oneᵏ + otherᵏ)^(1/k)` with `k` the `doublings`-th power of two.
+/// Squares and square roots take a tenth of the time of other powers.
+fn norm(doublings: u32, one: f64, other: f64) -> f64 {
     let (smaller, larger) = if one < other { (one, other) } else { (other, one) };
     if larger <= 0.0 {
         return 0.0;
     }
-    larger * (1.0 + (smaller / larger).powf(exponent)).powf(1.0 / exponent)
+    let power = (0..doublings).fold(smaller / larger, |power, _| power * power);
+    larger * (0..doublings).fold(1.0 + power, |root, _| root.sqrt())
 }
 
 /// Pages of a request.

@@ -27,18 +27,24 @@ fn layered(budget_s: f64) -> Header {
 
 /// What is measured until the budget ends, each visit as long as the others.
 fn course(header: &Header) -> Vec<Point> {
+    course_of(header, |_| VISIT_S)
+}
+
+/// What is measured until the budget ends, by visits of this many seconds.
+fn course_of(header: &Header, visit_s: impl Fn(&Workload) -> f64) -> Vec<Point> {
     let mut plan = LayeredPlan::new(header);
     let mut points: Vec<Point> = Vec::new();
+    let mut started_s = 0.0;
     loop {
-        let elapsed_s = points.len() as f64 * VISIT_S;
-        if elapsed_s + VISIT_S > header.budget_s {
-            return points;
-        }
-        let seen = Seen::writing_freely(&points, elapsed_s, header.budget_s);
+        let seen = Seen::writing_freely(&points, started_s, header.budget_s);
         let Some(visit) = plan.next(&seen) else { return points };
         assert!(visit.workload.check().is_ok(), "{}", visit.workload);
-        let point = Point { elapsed_s: VISIT_S, ..point(&visit, 1e8) };
-        points.push(Point { started_s: elapsed_s, ..point });
+        let elapsed_s = visit_s(&visit.workload);
+        if started_s + elapsed_s > header.budget_s {
+            return points;
+        }
+        points.push(Point { started_s, elapsed_s, ..point(&visit, 1e8) });
+        started_s += elapsed_s;
     }
 }
 
@@ -72,6 +78,21 @@ fn the_device_layer_has_its_share_of_a_longer_run_and_the_sheet_is_visited_again
     let depths: std::collections::BTreeSet<u32> =
         points.iter().filter(|p| is_device(p)).map(|point| point.workload.depth).collect();
     assert!(depths.len() >= 4, "{depths:?}");
+}
+
+#[test]
+fn layers_share_what_may_be_written_where_visits_that_write_are_over_soon() {
+    let is_writing = |work: &Workload| work.read_frac < 1.0;
+    let header = Header { rules: Rules::brief(), ..layered(250.0) };
+    let points = course_of(&header, |work| if is_writing(work) { VISIT_S / 10.0 } else { VISIT_S });
+    let graphs_end = points.iter().rposition(|point| point.role == Role::OpenLoop).unwrap();
+    let writing: Vec<&Point> = points[graphs_end..]
+        .iter()
+        .filter(|point| is_writing(&point.workload) && point.role != Role::Named)
+        .take(40)
+        .collect();
+    let device = writing.iter().filter(|point| is_device(point)).count();
+    assert!(writing.len() == 40 && (5..20).contains(&device), "{device} of {}", writing.len());
 }
 
 #[test]
