@@ -227,7 +227,7 @@ fn a_workload_that_went_through_fio_comes_back_as_the_same() {
     if !has_fio() {
         return;
     }
-    let work = Workdir::alone();
+    let work = Workdir::new();
     std::fs::write(work.path("r.jsonl"), &*RECORD).unwrap();
     let asked = "unique_bytes=16MiB,size_mean=16KiB,read_frac=1,seq_frac=0.25,process_num=2";
     // Short, and where the test works: the record is of a simulated device.

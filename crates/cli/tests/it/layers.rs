@@ -145,7 +145,7 @@ fn work_refusal(work: &Workdir, range: &str) -> String {
 
 #[test]
 fn a_filesystem_without_direct_access_has_a_cached_line_and_says_why() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let Ok(mount) = Mount::tmpfs(&work.path("memory"), "size=512m").map_err(skipped) else {
         return;
     };
@@ -164,7 +164,7 @@ fn a_filesystem_without_direct_access_has_a_cached_line_and_says_why() {
 
 #[test]
 fn a_directory_has_a_data_sheet_by_direct_requests() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let run = ["run", "target", "--quick", "--budget", "10s", "--span", "128MiB"];
     let json = work.json(&[&run[..], &["--out", "r.jsonl", "--json", "--quiet"]].concat());
     let record = record(&work.path("r.jsonl"));

@@ -31,7 +31,6 @@ fn prepared() -> Workdir {
         work.stdout(&["history", "add", "kept", file]);
     }
     work.stdout(&["trace", "model", "log.trace", "-o", "app.json"]);
-    let _turn = Workdir::alone();
     let brief = ["--repeats", "1", "--out", "s.jsonl", "--quiet"];
     work.stdout(&[&["suite", "iostone-1990", "target"][..], &brief].concat());
     work
