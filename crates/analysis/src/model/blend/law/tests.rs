@@ -148,7 +148,7 @@ fn reads_and_writes_share_a_limit_or_have_one_each() {
     };
     let busy_s = |shared: f64| with(&law, Common::LimitShared, shared).busy_s(&times, 1.0);
     assert!((busy_s(1.0) - 1.0).abs() < 1e-9);
-    assert!((busy_s(0.0) - 0.5 * 2.0_f64.powf(0.5_f64.powi(RESOURCES as i32))).abs() < 1e-9);
+    assert!((busy_s(0.0) - 0.5 * 2.0_f64.powf(f64::from(1_u32 << RESOURCES).recip())).abs() < 1e-9);
 }
 
 #[test]
