@@ -77,8 +77,8 @@ impl GaussianProcess {
         parts.map(|((y, weight), precision)| (y - weight / precision, precision.recip())).collect()
     }
 
-    /// The diagonal of K⁻¹ = L⁻ᵀL⁻¹: the squares in each column of L⁻¹ added up, which takes a sixth of the time
-    /// of the whole inverse.
+    /// The diagonal of K⁻¹ = L⁻ᵀL⁻¹: the squares in each column of L⁻¹ added up, which takes a sixth of the
+    /// multiplications of the whole inverse.
     fn precisions(&self) -> Vec<f64> {
         let count = self.observed.len();
         let mut column = vec![0.0; count];

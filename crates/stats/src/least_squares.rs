@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Prior {
     /// Its mean.
     pub mean: f64,
-    /// Its standard deviation.
+    /// Its standard deviation. Below 1e-5 the observations have no say.
     pub sd: f64,
 }
 
@@ -111,7 +111,7 @@ impl<F: Fn(&[f64], &mut Vec<f64>)> Problem<'_, F> {
         let mut jacobian = DMatrix::zeros(values.len(), at.len());
         let mut moved = at.to_vec();
         let mut there = Vec::with_capacity(values.len());
-        // What is known to less than the step of the differences stays where it is.
+        // The prior alone decides where a parameter is that it knows to less than the step of the differences.
         let is_open = |column: &usize| self.priors[*column].sd > DIFFERENCE;
         for column in (0..at.len()).filter(is_open) {
             moved[column] = at[column] + DIFFERENCE;

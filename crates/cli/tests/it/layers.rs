@@ -165,7 +165,7 @@ fn a_filesystem_without_direct_access_has_a_cached_line_and_says_why() {
 #[test]
 fn a_directory_has_a_data_sheet_by_direct_requests() {
     let work = Workdir::new();
-    let run = ["run", "target", "--quick", "--budget", "10s", "--span", "128MiB"];
+    let run = ["run", "target", "--quick", "--budget", "16s", "--span", "128MiB"];
     let json = work.json(&[&run[..], &["--out", "r.jsonl", "--json", "--quiet"]].concat());
     let record = record(&work.path("r.jsonl"));
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ioscape_model::Record;
 
-/// Held by the one test that makes real I/O: two at a time would measure each other.
+/// Held by the one test that makes real I/O and asserts what it finds of the storage: two at a time would measure each other.
 static STORAGE: Mutex<()> = Mutex::new(());
 
 /// A directory that goes away with the test.
@@ -23,7 +23,7 @@ impl Workdir {
         Self { directory, _turn: None }
     }
 
-    /// For real I/O: no other such test runs meanwhile.
+    /// For real I/O of which figures are asserted: no other such test runs meanwhile.
     pub(crate) fn alone() -> Self {
         let turn = STORAGE.lock().unwrap_or_else(PoisonError::into_inner);
         Self { _turn: Some(turn), ..Self::new() }

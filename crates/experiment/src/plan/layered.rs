@@ -34,7 +34,7 @@ const ASKED_BEGIN: f64 = 0.9;
 const ASKED_BEGIN_MIN: f64 = 0.5;
 /// Named workloads are visited only if they take at most this share of the time that is left.
 const NAMED_SHARE: f64 = 0.25;
-/// Blocks of visits to the device layer last at least so long, seconds.
+/// Blocks of visits to the device layer count for at least so long, seconds.
 const BLOCK_S: f64 = 8.0;
 /// The data sheet is visited again after so many seconds of the run.
 const SHEET_AGAIN_S: f64 = 240.0;
@@ -64,9 +64,8 @@ struct Parted {
     device: Vec<Point>,
     main_s: f64,
     device_s: f64,
-    /// What the device layer's share of both is ahead of its visits, seconds. A visit that writes counts as long as one
-    /// that may write as much as it will.
-    devices_due_s: f64,
+    /// By how much the device layer's share of both exceeds what its visits count for, seconds.
+    device_due_s: f64,
 }
 
 impl LayeredPlan {
@@ -187,20 +186,24 @@ impl LayeredPlan {
             let visits = closed().filter(|point| is_main(point) == is_wanted);
             visits.filter(|point| !self.is_line(point)).map(of).sum()
         };
-        // Where little may be written such visits are over soon, and the device layer had used up what was left in a block of
-        // forty of them: its share is one of what may be written, too.
+        // Where little may be written visits that write are over soon, and the device layer had used up what was left in a
+        // block of forty of them. So that its share is one of what may be written, too, such a visit counts for the shortest
+        // running in and the longest measuring at least.
         let Rules { ramp_s, measure_max_s, .. } = self.header.rules;
+        let is_limited = self.header.limits.written_max_bytes.is_some();
         let counted_s = |point: &Point| {
-            let least_s = if point.workload.read_frac < 1.0 { ramp_s + measure_max_s } else { 0.0 };
-            point.elapsed_s.max(least_s)
+            let is_spared = is_limited && point.workload.read_frac < 1.0;
+            let (layout_s, least_s) = (point.spent_s.layout, ramp_s + measure_max_s);
+            layout_s + (point.elapsed_s - layout_s).max(if is_spared { least_s } else { 0.0 })
         };
-        let [main_s, device_s] = [true, false].map(|is_main| sum_s(is_main, &counted_s));
+        let [counted_main_s, counted_device_s] =
+            [true, false].map(|is_wanted| sum_s(is_wanted, &counted_s));
         Parted {
             main: closed().filter(is_main).cloned().collect(),
             device: closed().filter(|point| Layer::Device.holds(point)).cloned().collect(),
             main_s: sum_s(true, &|point| point.elapsed_s),
             device_s: sum_s(false, &|point| point.elapsed_s),
-            devices_due_s: DEVICE_SHARE * (main_s + device_s) - device_s,
+            device_due_s: DEVICE_SHARE * (counted_main_s + counted_device_s) - counted_device_s,
         }
     }
 
@@ -224,7 +227,7 @@ impl LayeredPlan {
         let others = |point: &&Point| point.role != Role::Canary && !self.is_line(point);
         let last = seen.points.iter().rfind(others);
         let is_begun = last.is_some_and(|point| Layer::Device.holds(point));
-        parted.devices_due_s > if is_begun { 0.0 } else { BLOCK_S }
+        parted.device_due_s > if is_begun { 0.0 } else { BLOCK_S }
     }
 }
 

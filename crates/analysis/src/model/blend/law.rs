@@ -7,7 +7,7 @@
 //! quickest read seen:
 //!
 //! ```text
-//! normₖ(x, y)   = (xᵏ + yᵏ)^(1/k)                            a soft maximum
+//! norm₈(x, y)   = (x⁸ + y⁸)^(1/8)                            a soft maximum
 //! shared(x, y)  = σ (x + y) + (1 − σ) norm₈(x, y)            one limit for both, or one for each
 //! softmax(W, S) = W + W/10 · ln(1 + exp(10 (S − W)/W))       likewise, exactly W where S is much smaller
 //! hᵢ     = min(1, C_i₊₁/U) − min(1, C_i/U); the last 1 − min(1, C_n/U)
@@ -112,7 +112,8 @@ const SOFTNESS: f64 = 0.1;
 /// balanced-job bound (exponent 1) to the asymptotes (infinity).
 const QUEUEING: f64 = 2.0;
 /// Exponent of the corner where several resources are needed: 9 % (2^⅛) above. Slices of a processor's time are hardly a
-/// queue, so that this goes for processors that are shared, too. As the next one a power of two, given by its logarithm.
+/// queue, so that this goes for processors that are shared, too (with 6 for these errors are alike: `docs/experiments.md`).
+/// As the next one a power of two, given by its logarithm.
 const RESOURCES: u32 = 3;
 /// Exponent of the corner between the writes of an fdatasync and what storage takes at a time, 4: 16 % (2^−¼) below,
 /// for the smaller counts.

@@ -83,7 +83,8 @@ fn the_device_layer_has_its_share_of_a_longer_run_and_the_sheet_is_visited_again
 #[test]
 fn layers_share_what_may_be_written_where_visits_that_write_are_over_soon() {
     let is_writing = |work: &Workload| work.read_frac < 1.0;
-    let header = Header { rules: Rules::brief(), ..layered(250.0) };
+    let mut header = layered(250.0);
+    header.limits.written_max_bytes = Some(16 << 30);
     let points = course_of(&header, |work| if is_writing(work) { VISIT_S / 10.0 } else { VISIT_S });
     let graphs_end = points.iter().rposition(|point| point.role == Role::OpenLoop).unwrap();
     let writing: Vec<&Point> = points[graphs_end..]
