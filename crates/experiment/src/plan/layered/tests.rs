@@ -30,7 +30,7 @@ fn course(header: &Header) -> Vec<Point> {
     course_of(header, |_| VISIT_S)
 }
 
-/// What is measured until the budget ends, by visits of this many seconds.
+/// The points of a plan that is followed until the budget ends; a visit to a workload takes `visit_s` seconds.
 fn course_of(header: &Header, visit_s: impl Fn(&Workload) -> f64) -> Vec<Point> {
     let mut plan = LayeredPlan::new(header);
     let mut points: Vec<Point> = Vec::new();
