@@ -2,7 +2,7 @@
 //! and what is to be said when no more may be. Within a visit the rig keeps to it by itself.
 
 use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{Code, Header, Point, Rules, Severity, Spent, Warning, Workload};
+use ioscape_model::{Code, Header, Point, Severity, Spent, Warning, Workload};
 
 use crate::measure::SPARING_VISIT_S;
 use crate::plan::extent::files_bytes;
@@ -71,9 +71,8 @@ pub(crate) fn share_bytes(
         return u64::MAX; // it writes no more, however long it runs
     }
     let share = left_bytes as f64 / visits_left.max(1.0);
-    let Rules { ramp_s, measure_max_s, .. } = header.rules;
     let rate = header.hints.layout_bytes_per_s.unwrap_or(f64::INFINITY);
-    let visit_bytes = FASTER_THAN_LAYOUT * rate * (ramp_s + measure_max_s) * (1.0 - work.read_frac);
+    let visit_bytes = FASTER_THAN_LAYOUT * rate * header.rules.visit_s() * (1.0 - work.read_frac);
     if visit_bytes <= share { u64::MAX } else { share as u64 }
 }
 
@@ -177,7 +176,7 @@ pub(crate) fn exceeded(header: &Header, device_bytes: u64, own_bytes: u64) -> Op
 mod tests {
     use super::*;
     use crate::course::{Earlier, Progress};
-    use ioscape_model::Hints;
+    use ioscape_model::{Hints, Rules};
 
     #[test]
     fn only_where_storage_is_fast_a_visit_has_a_share() {

@@ -59,6 +59,11 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// The shortest running in and the longest measuring of one visit, seconds.
+    pub fn visit_s(&self) -> f64 {
+        self.ramp_s + self.measure_max_s
+    }
+
     /// For `measure`: as long as the precision needs, 30 s at most.
     pub fn thorough() -> Self {
         Self {

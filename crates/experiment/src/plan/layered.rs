@@ -15,7 +15,7 @@
 //! from the points and what they took, so that a run that is gone on with decides as it did.
 
 use ioscape_model::{
-    Header, Hosts, Layer, Point, Ranges, Role, Rules, SheetLine, Workload, datasheet, named,
+    Header, Hosts, Layer, Point, Ranges, Role, SheetLine, Workload, datasheet, named,
 };
 
 use super::blend::SHORT_BUDGET_S;
@@ -189,12 +189,12 @@ impl LayeredPlan {
         // Where little may be written visits that write are over soon, and the device layer had used up what was left in a
         // block of forty of them. So that its share is one of what may be written, too, such a visit counts for the shortest
         // running in and the longest measuring at least.
-        let Rules { ramp_s, measure_max_s, .. } = self.header.rules;
         let is_limited = self.header.limits.written_max_bytes.is_some();
         let counted_s = |point: &Point| {
             let is_spared = is_limited && point.workload.read_frac < 1.0;
-            let (layout_s, least_s) = (point.spent_s.layout, ramp_s + measure_max_s);
-            layout_s + (point.elapsed_s - layout_s).max(if is_spared { least_s } else { 0.0 })
+            let least_s = if is_spared { self.header.rules.visit_s() } else { 0.0 };
+            let layout_s = point.spent_s.layout;
+            layout_s + (point.elapsed_s - layout_s).max(least_s)
         };
         let [counted_main_s, counted_device_s] =
             [true, false].map(|is_wanted| sum_s(is_wanted, &counted_s));

@@ -478,7 +478,7 @@ fn soft_max(wait: f64, busy: f64) -> f64 {
 }
 
 /// The larger of both with a rounded corner, symmetric: `(oneᵏ + otherᵏ)^(1/k)` with `k` the `doublings`-th power of two.
-/// Squares and square roots take a tenth of the time of other powers.
+/// Squares and square roots take less time than other powers.
 fn norm(doublings: u32, one: f64, other: f64) -> f64 {
     let (smaller, larger) = if one < other { (one, other) } else { (other, one) };
     if larger <= 0.0 {
