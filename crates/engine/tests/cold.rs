@@ -1,16 +1,19 @@
-//! Cold visits on a real filesystem, on a loop device of its own: they find next to nothing in the page
-//! cache until their end, and the device delivers what they read. Needs root; without it the tests
+//! What visits find in the page cache, on a real filesystem on a loop device of its own. Cold ones find next to
+//! nothing until their end, and the device delivers what they read. Needs root; without it the tests
 //! say so and pass.
 
 #![expect(clippy::unwrap_used, reason = "a test binary is all test")]
 #![expect(clippy::print_stderr, reason = "what was seen may be looked at")]
 
+use std::fs::File;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ioscape_engine::cachestat::resident;
 use ioscape_engine::{Clock, FileRig, Rig, RunId, Window, host, target};
 use ioscape_model::{Code, Warning, Workload};
 use ioscape_test_support::{Mount, skipped};
+use tempfile::TempDir;
 
 /// Figures and doubts of a visit of a second.
 struct Shown {
@@ -20,25 +23,30 @@ struct Shown {
     warnings: Vec<Warning>,
 }
 
-/// What storage delivered is counted for the whole process: one visit at a time.
+/// What storage delivered is counted for the whole process: one test at a time.
 static VISITING: Mutex<()> = Mutex::new(());
+
+/// A filesystem of its own, in `place`.
+fn mounted(filesystem: &str, place: &TempDir) -> Option<Mount> {
+    let made = Mount::of_image(&place.path().join("mounted here"), filesystem, "noatime");
+    made.map_err(|why| skipped(format_args!("no {filesystem} here: {why}"))).ok()
+}
+
+/// A rig that counts on no more memory than that.
+fn rig_on(mount: &Mount, memory_limit_bytes: Option<u64>) -> FileRig {
+    let clock = Clock::start();
+    let opened = target::open_directory(mount.point()).unwrap();
+    let quiet = Arc::new(AtomicBool::new(false));
+    let mut host = host::describe(&clock);
+    host.memory_limit_bytes = memory_limit_bytes.or(host.memory_limit_bytes);
+    FileRig::new(opened, RunId::random().unwrap(), &host, clock, quiet).unwrap()
+}
 
 fn visit(filesystem: &str, text: &str) -> Option<Shown> {
     let _only = VISITING.lock().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().unwrap();
-    let point = place.path().join("mounted here");
-    let mount = match Mount::of_image(&point, filesystem, "noatime") {
-        Ok(mount) => mount,
-        Err(why) => {
-            skipped(format_args!("no {filesystem} here: {why}"));
-            return None;
-        }
-    };
-    let clock = Clock::start();
-    let opened = target::open_directory(mount.point()).unwrap();
-    let quiet = Arc::new(AtomicBool::new(false));
-    let run = RunId::random().unwrap();
-    let mut rig = FileRig::new(opened, run, &host::describe(&clock), clock, quiet).unwrap();
+    let mount = mounted(filesystem, &place)?;
+    let mut rig = rig_on(&mount, None);
     let work = Workload::parse(text).unwrap();
     rig.prepare(&work).unwrap();
     rig.start(&work, 3).unwrap();
@@ -114,4 +122,34 @@ fn a_warm_visit_is_left_alone() {
     let text = "unique_bytes=32MiB,read_frac=1,size_mean=16k,seq_frac=0";
     let Some(shown) = visit("ext4", text) else { return };
     assert!(shown.hit_fraction > 0.95 && shown.amplification < 0.1, "{}", shown.hit_fraction);
+}
+
+/// Its first windows would find there what later ones never do.
+#[test]
+fn a_loop_over_more_than_the_cache_finds_nothing_of_earlier_visits() {
+    let _only = VISITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = tempfile::tempdir().unwrap();
+    let Some(mount) = mounted("ext4", &place) else { return };
+    for layout in ["private", "shared"] {
+        let mut rig = rig_on(&mount, Some(24 << 20));
+        let touches = "unique_bytes=64MiB,size_mean=64k,read_frac=1,process_num=2";
+        let work = |seq_frac: u32| {
+            Workload::parse(&format!("{touches},layout={layout},seq_frac={seq_frac}")).unwrap()
+        };
+        rig.prepare(&work(0)).unwrap();
+        let paths = std::fs::read_dir(mount.point()).unwrap().map(|entry| entry.unwrap().path());
+        let ours = paths.filter(|path| path.to_string_lossy().contains(".ioscape-"));
+        let files: Vec<File> = ours.map(|path| File::open(path).unwrap()).collect();
+        let held = || {
+            let held = files.iter().map(|file| Some(resident(file, 0..64 << 20)?.resident_bytes));
+            held.sum::<Option<u64>>()
+        };
+        let Some(before) = held() else {
+            skipped("this kernel does not say what is resident");
+            return;
+        };
+        assert!(before > 16 << 20, "{layout}: {before}");
+        rig.prepare(&work(1)).unwrap();
+        assert!(held() < Some(1 << 20), "{layout}: {:?}", held());
+    }
 }

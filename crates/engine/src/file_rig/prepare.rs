@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Access, Code, Layout, Severity, State, Warning, Workload};
 
-use super::{FileRig, shares};
+use super::{FileRig, place, shares};
 use crate::cachestat::{CacheStat, Pieces, drop_cache, is_resident, read_in, resident};
 use crate::counters::Counters;
 use crate::error::{Error, Result};
@@ -32,6 +32,11 @@ const WARM_SHARE: f64 = 0.97;
 const STREAMED_SHARE: f64 = 0.25;
 /// The cache is not emptied to be filled anew where that would take longer.
 const REFILL_MAX_S: f64 = 3.0;
+/// A loop gets no further in a visit than storage reads or takes in such a time, seconds: twice the longest visit of a `run`.
+const LOOP_REACH_S: f64 = 10.0;
+/// Of several processes some have all of their data cached, and keep it, as long as all touch up to so many times
+/// what the cache holds (`docs/experiments.md`, "Does a full cache get shared evenly?").
+const UNEVEN_UP_TO: f64 = 1.58;
 /// Files that were broken up stay so where laying them out anew would take longer.
 const MEND_MAX_S: f64 = 3.0;
 /// They stay so, too, where that would take more than one part in so many of what may still be written. A choice.
@@ -269,7 +274,7 @@ impl FileRig {
         Ok(())
     }
 
-    /// Warm: what fits is read in, front to back. Cold: nothing stays.
+    /// Warm: what fits is read in, front to back, and nothing for loops over more. Cold: nothing stays.
     pub(super) fn bring_into_state(
         &mut self,
         work: &Workload,
@@ -277,6 +282,9 @@ impl FileRig {
     ) -> Result<()> {
         if self.ground.is_in_use() {
             return Ok(());
+        }
+        if self.is_loop_over_more(work) {
+            return self.clear_ahead(work);
         }
         let dropped_by_ns = self.clock.now_ns() + DROPS_MAX_NS;
         for (number, length) in shares {
@@ -337,6 +345,32 @@ impl FileRig {
         Ok(())
     }
 
+    /// Whether processes here go round and round through more than the cache, and none keeps its data cached.
+    fn is_loop_over_more(&self, work: &Workload) -> bool {
+        let processes = self.part.workers(work).count();
+        let touched_bytes = work.share_bytes() as f64 * processes as f64;
+        let over = if processes > 1 { UNEVEN_UP_TO } else { 1.0 };
+        work.state == State::Warm
+            && work.access == Access::Buffered
+            && work.seq_frac >= 1.0
+            && touched_bytes > over * self.cache_bytes() as f64
+    }
+
+    /// For loops over more than the cache holds. The kernel gives up first what was used longest ago, which is
+    /// what they ask for next, so in the long run they find next to nothing. What earlier visits left there
+    /// goes: they would meet it once and never again.
+    fn clear_ahead(&mut self, work: &Workload) -> Result<()> {
+        let rates = [self.read_in_bytes_per_s, self.hints.layout_bytes_per_s];
+        let rate = rates.into_iter().flatten().reduce(f64::max);
+        let reach_bytes = rate.map_or(u64::MAX, |rate| (rate * LOOP_REACH_S) as u64);
+        for worker in self.part.workers(work) {
+            let (number, base) = place(work, worker);
+            self.forget(number, base..base + work.share_bytes().min(reach_bytes))?;
+        }
+        self.filled_bytes.clear();
+        Ok(())
+    }
+
     /// Drops the beginning of a file from the cache, where reading it in again is quick; says
     /// whether it was.
     fn drop_share(&mut self, number: usize, length: u64) -> Result<bool> {
@@ -392,7 +426,7 @@ impl FileRig {
         let is_warm = work.state == State::Warm && work.access == Access::Buffered;
         let is_fuse =
             self.ground.directory().is_some_and(|one| one.filesystem().starts_with("fuse"));
-        if !is_fuse || !is_warm {
+        if !is_fuse || !is_warm || self.is_loop_over_more(work) {
             return Ok(());
         }
         let shares = shares(work, self.part);
