@@ -59,7 +59,9 @@ fn main() -> ExitCode {
         Err(error) => answered_by_flags(&error),
     });
     let exit = outcome.unwrap_or_else(|error| {
-        if !ranks::is_silent() {
+        if ranks::is_silent() {
+            ranks::let_first_be_heard(clock);
+        } else {
             say(&format!("ioscape: {}", exit::line_of(&error)));
         }
         exit::code_of(&error)

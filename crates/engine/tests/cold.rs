@@ -23,7 +23,8 @@ struct Shown {
     warnings: Vec<Warning>,
 }
 
-/// What storage delivered is counted for the whole process: one test at a time.
+/// The kernel counts the bytes that storage delivers to a process, and all tests here are one process: each holds this
+/// lock while it makes visits.
 static VISITING: Mutex<()> = Mutex::new(());
 
 /// A filesystem of its own, in `place`.
@@ -124,7 +125,7 @@ fn a_warm_visit_is_left_alone() {
     assert!(shown.hit_fraction > 0.95 && shown.amplification < 0.1, "{}", shown.hit_fraction);
 }
 
-/// Its first windows would find there what later ones never do.
+/// The first windows of a loop would find such pages, and later windows never would.
 #[test]
 fn a_loop_over_more_than_the_cache_finds_nothing_of_earlier_visits() {
     let _only = VISITING.lock().unwrap_or_else(PoisonError::into_inner);

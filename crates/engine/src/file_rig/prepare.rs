@@ -32,10 +32,10 @@ const WARM_SHARE: f64 = 0.97;
 const STREAMED_SHARE: f64 = 0.25;
 /// The cache is not emptied to be filled anew where that would take longer.
 const REFILL_MAX_S: f64 = 3.0;
-/// A loop gets no further in a visit than storage reads or takes in such a time, seconds: twice the longest visit of a `run`.
+/// What a loop may reach in a visit is what storage moves in this time, seconds. A visit of a `run` ends within five.
 const LOOP_REACH_S: f64 = 10.0;
-/// Of several processes some have all of their data cached, and keep it, as long as all touch up to so many times
-/// what the cache holds (`docs/experiments.md`, "Does a full cache get shared evenly?").
+/// Several processes share the page cache unevenly while they touch together less than this many times its bytes:
+/// some of them keep all of their data cached (`docs/experiments.md`, "Does a full cache get shared evenly?").
 const UNEVEN_UP_TO: f64 = 1.58;
 /// Files that were broken up stay so where laying them out anew would take longer.
 const MEND_MAX_S: f64 = 3.0;
@@ -49,6 +49,16 @@ fn no_room(error: &Error) -> Option<String> {
     let Error::Path { source, .. } = error else { return None };
     let is_room = matches!(source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT));
     is_room.then(|| source.to_string())
+}
+
+/// Whether the workload's requests are to find the page cache filled.
+fn is_warm(work: &Workload) -> bool {
+    work.state == State::Warm && work.access == Access::Buffered
+}
+
+/// The larger of two rates, or the one that is known.
+fn larger(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.into_iter().chain(other).reduce(f64::max)
 }
 
 fn left_broken(bytes: u64, why: &str) -> Warning {
@@ -139,9 +149,7 @@ impl FileRig {
     /// True of a workload that only reads, and reads storage: it is faster from files in large pieces. A workload that
     /// writes breaks its files up by itself, where the filesystem never writes in place.
     pub(super) fn needs_whole_files(&self, work: &Workload) -> bool {
-        let is_cached = work.access == Access::Buffered
-            && work.state == State::Warm
-            && work.unique_bytes <= self.cache_bytes();
+        let is_cached = is_warm(work) && work.unique_bytes <= self.cache_bytes();
         work.read_frac >= 1.0 && !is_cached
     }
 
@@ -159,8 +167,7 @@ impl FileRig {
             return Ok(None);
         }
         let bytes: u64 = broken.iter().map(|(_, length)| length).sum();
-        let rates = [self.laid_out_bytes_per_s, self.hints.layout_bytes_per_s];
-        let rate = rates.into_iter().flatten().reduce(f64::max);
+        let rate = larger(self.laid_out_bytes_per_s, self.hints.layout_bytes_per_s);
         let expected_s = rate.map_or(0.0, |rate| bytes as f64 / rate);
         if expected_s > MEND_MAX_S {
             let why = format!("laying them out anew would take {}", show_seconds(expected_s));
@@ -345,23 +352,20 @@ impl FileRig {
         Ok(())
     }
 
-    /// Whether processes here go round and round through more than the cache, and none keeps its data cached.
+    /// Whether each process here reads or writes its data in order, again and again, and the page cache is so much
+    /// smaller than the bytes they touch together that none of them keeps its own data cached.
     fn is_loop_over_more(&self, work: &Workload) -> bool {
         let processes = self.part.workers(work).count();
         let touched_bytes = work.share_bytes() as f64 * processes as f64;
         let over = if processes > 1 { UNEVEN_UP_TO } else { 1.0 };
-        work.state == State::Warm
-            && work.access == Access::Buffered
-            && work.seq_frac >= 1.0
-            && touched_bytes > over * self.cache_bytes() as f64
+        is_warm(work) && work.seq_frac >= 1.0 && touched_bytes > over * self.cache_bytes() as f64
     }
 
-    /// For loops over more than the cache holds. The kernel gives up first what was used longest ago, which is
-    /// what they ask for next, so in the long run they find next to nothing. What earlier visits left there
-    /// goes: they would meet it once and never again.
+    /// Drops pages that earlier visits left ahead of such loops. A loop would meet these pages once and never
+    /// again: the kernel gives up first the pages that were used longest ago, which are those that a loop asks for
+    /// next.
     fn clear_ahead(&mut self, work: &Workload) -> Result<()> {
-        let rates = [self.read_in_bytes_per_s, self.hints.layout_bytes_per_s];
-        let rate = rates.into_iter().flatten().reduce(f64::max);
+        let rate = larger(self.read_in_bytes_per_s, self.hints.layout_bytes_per_s);
         let reach_bytes = rate.map_or(u64::MAX, |rate| (rate * LOOP_REACH_S) as u64);
         for worker in self.part.workers(work) {
             let (number, base) = place(work, worker);
@@ -423,10 +427,9 @@ impl FileRig {
     /// Fills the cache once more, now that all descriptors of a visit are open: a filesystem of FUSE
     /// drops the pages of a file whenever it is opened, unless its server asks to keep them.
     pub(super) fn fill_again(&self, work: &Workload, files: &[File]) -> Result<()> {
-        let is_warm = work.state == State::Warm && work.access == Access::Buffered;
         let is_fuse =
             self.ground.directory().is_some_and(|one| one.filesystem().starts_with("fuse"));
-        if !is_fuse || !is_warm || self.is_loop_over_more(work) {
+        if !is_fuse || !is_warm(work) || self.is_loop_over_more(work) {
             return Ok(());
         }
         let shares = shares(work, self.part);
