@@ -190,7 +190,7 @@ fn a_directory_has_a_data_sheet_by_direct_requests() {
 
 #[test]
 fn a_survey_reads_what_is_there_and_changes_nothing() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let directory = work.path("target");
     let path = directory.join("somebodys.db");
     let noise = (0..96_u64 << 17).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23));

@@ -31,7 +31,7 @@ fn an_estimate_has_the_fields_that_scripts_read() {
 
 #[test]
 fn a_real_file_is_measured_and_removed() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let json =
         work.visit(&["target", "--unique-bytes", "8M", "--read-frac", "1", "--out", "m.jsonl"]);
     assert!(json["ops_per_s"]["mean"].as_f64().unwrap() > 1.0);
@@ -83,7 +83,7 @@ fn a_measurement_in_which_no_request_is_done_has_no_figures() {
 
 #[test]
 fn large_cached_reads_say_in_what_state_the_cache_is() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let json = work.visit(&["target", "-w", LARGE_CACHED_READS, "--out", "m.jsonl"]);
     if json["hit_fraction"].is_null() {
         skipped("this kernel does not tell what is cached");
@@ -151,7 +151,7 @@ fn the_highest_rate_that_keeps_a_percentile_is_found_or_said_not_to_be() {
 
 #[test]
 fn what_is_read_is_checked_against_what_was_written() {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let measure = |workload: &str, out: &str| {
         work.output(&[
             "measure",

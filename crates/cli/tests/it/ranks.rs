@@ -46,7 +46,7 @@ fn launched(
 #[test]
 fn all_ranks_of_a_launcher_are_one_measurement() {
     for launcher in launchers() {
-        let work = Workdir::alone();
+        let work = Workdir::new();
         let target = work.target();
         let mut arguments = vec!["measure", target.to_str().unwrap(), "-w", WORK, "--rounds", "1"];
         arguments.extend(["--precision", "50%", "--json", "--out", "ranks.jsonl"]);

@@ -106,6 +106,12 @@ impl LayeredPlan {
         left(self.sheet.iter().map(|line| &line.workload), round, seen).next()
     }
 
+    /// The next of its lines that write.
+    fn writing_line(&self, round: u32, seen: &Seen<'_>) -> Option<Visit> {
+        let works = self.sheet.iter().map(|line| &line.workload);
+        left(works.filter(|work| work.read_frac < 1.0), round, seen).next()
+    }
+
     /// The next workload that was asked for, once their time has come: there is to be some for each of them
     /// and for the visit that is under way before.
     fn asked(&self, seen: &Seen<'_>) -> Option<Visit> {
@@ -280,7 +286,14 @@ impl Plan for LayeredPlan {
         let has_main = self.main.has_families(&main);
         let has_families =
             has_main && self.device.as_ref().is_none_or(|plan| plan.has_families(&device));
-        // At once where writes are running out: later there is none left for its own.
+        // Lines that write do not wait where writes are running out: later none would be left for them.
+        let is_sheet_visited_again = seen.budget_s > SHEET_AGAIN_S;
+        if is_sheet_visited_again
+            && seen.spares_writes
+            && let Some(line) = self.writing_line(1, seen)
+        {
+            return Some(line);
+        }
         let rounds =
             1 + u32::max((seen.elapsed_s / SHEET_AGAIN_S) as u32, seen.spares_writes.into());
         if has_main && let Some(visit) = self.cold(0, &parted, seen) {

@@ -78,7 +78,7 @@ impl Way {
 
 /// What is said about a visit to a directory of its own in which this was done to the test file.
 fn disturbed(way: Way, deed: fn(&Path)) -> Look {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let target = work.target();
     let directory = open_directory(&target).map_err(|error| error.to_string())?;
     Ok(way.visit(directory, || deed(&test_file(&target)))?.warnings)
@@ -108,7 +108,7 @@ fn punch(path: &Path) {
 
 /// Where residency is known: without it nobody can tell.
 fn with_residency(workload: &'static str) -> Look {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let directory = open_directory(work.target()).map_err(|error| error.to_string())?;
     let point = Way::usual(workload).visit(directory, || {})?;
     point.hit_fraction.ok_or("this filesystem does not say what is cached")?;
@@ -117,7 +117,7 @@ fn with_residency(workload: &'static str) -> Look {
 
 /// A device of which the last quarter gives nothing but errors: its image was cut.
 fn failing_device() -> Look {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let image = work.path("image");
     fs::write(&image, vec![7; 32 << 20]).unwrap();
     let device = LoopDevice::over(&image, &["--direct-io=on"])?;
@@ -180,7 +180,7 @@ fn is_working(process: u32) -> bool {
 
 /// Stopped for a while in the middle of its windows, as by a suspended host.
 fn stopped() -> Look {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let clock = Clock::start();
     let pause = |seconds: f64| clock.sleep_until(clock.now_ns() + (seconds * 1e9) as u64);
     let mut command = work.command(&APART);
@@ -206,7 +206,7 @@ fn files_of(directory: &Path) -> Vec<PathBuf> {
 
 /// In a control group that gives two fifths of a processor.
 fn throttled() -> Look {
-    let work = Workdir::alone();
+    let work = Workdir::new();
     let name = format!("ioscape-corpus-{}", std::process::id());
     let (one, two) = (Path::new("/sys/fs/cgroup/cpu"), Path::new("/sys/fs/cgroup"));
     let (group, file, quota) = if one.join("cpu.cfs_quota_us").exists() || one.is_dir() {

@@ -34,8 +34,9 @@ impl BlendPlan {
                 family.focal.read_frac = 1.0;
             }
             let mut works = self.family(&family).0;
-            // Several processes need files of their own: reads have them, too, from then on.
-            works.sort_by_key(|work| work.process_num == 1);
+            // Several processes need files of their own. Those of the cache layer are small, and reads have them, too, from
+            // then on. Those of the device layer may be as large as all that its other graphs write: they come last.
+            works.sort_by_key(|work| (work.process_num == 1) == self.settings.seeks_borders);
             works
         };
         let graphs: Vec<Vec<Workload>> = self.families.iter().flatten().map(needed).collect();

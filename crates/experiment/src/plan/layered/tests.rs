@@ -97,6 +97,41 @@ fn layers_share_what_may_be_written_where_visits_that_write_are_over_soon() {
 }
 
 #[test]
+fn where_writes_run_out_lines_that_write_are_visited_again_before_the_graphs() {
+    let second_visits = |budget_s: f64| {
+        let header = layered(budget_s);
+        let mut plan = LayeredPlan::new(&header);
+        let mut points: Vec<Point> = Vec::new();
+        for index in 0..30 {
+            let elapsed_s = f64::from(index) * VISIT_S;
+            let freely = Seen::writing_freely(&points, elapsed_s, budget_s);
+            let visit = plan.next(&Seen { spares_writes: index >= 12, ..freely }).unwrap();
+            points.push(point(&visit, 1e8));
+        }
+        assert!(points.iter().any(|point| point.role == Role::Family));
+        let is_second = |point: &Point| point.round == 1 && point.role == Role::Named;
+        let places = points.iter().enumerate().filter(|(_, point)| is_second(point));
+        places.map(|(place, point)| (place, point.workload.read_frac < 1.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(second_visits(600.0), (12..17).map(|place| (place, true)).collect::<Vec<_>>());
+    assert_eq!(second_visits(180.0), []);
+}
+
+#[test]
+fn in_short_runs_several_processes_come_first_in_the_cache_and_last_on_the_device() {
+    let points = course(&layered(180.0));
+    let families = |of_device: bool| {
+        let drawn = points
+            .iter()
+            .filter(move |point| point.role == Role::Family && is_device(point) == of_device);
+        drawn.map(|point| point.workload.process_num == 1)
+    };
+    assert_eq!(families(false).next(), Some(false));
+    assert!(families(true).take_while(|is_single| *is_single).count() >= 8);
+    assert!(families(true).any(|is_single| !is_single));
+}
+
+#[test]
 fn a_quick_run_holds_the_data_sheet_round_by_round_and_nothing_else() {
     let points = course(&Header { is_quick: true, ..layered(60.0) });
     assert_eq!(points.len(), 30);
