@@ -243,10 +243,20 @@ fn nothing_done(point: &Point) -> anyhow::Error {
     anyhow::anyhow!("no request was completed in {measured} of measuring; {remedy}")
 }
 
+/// The rules of a visit: of the budget that was asked for each of the first three has a third, if that is enough for its
+/// running in and the fewest windows.
+fn rules(args: &MeasureArgs) -> Rules {
+    let rules = args.precision.map_or_else(Rules::thorough, Rules::to_precision);
+    let Some(budget_s) = args.budget else { return rules };
+    let least_s = f64::from(rules.windows_min) * rules.window_s;
+    let share_s = budget_s / f64::from(ROUNDS_USUAL) - rules.ramp_s;
+    Rules { measure_max_s: rules.measure_max_s.min(share_s.max(least_s)), ..rules }
+}
+
 fn header(args: &MeasureArgs, bench: &Bench, origin: Origin, work: &Workload) -> Header {
     let one = |value: u32| Range { min: u64::from(value), max: u64::from(value) };
     Header {
-        rules: args.precision.map_or_else(Rules::thorough, Rules::to_precision),
+        rules: rules(args),
         ranges: Ranges {
             depth: one(work.depth),
             fsync_every: one(work.fsync_every),

@@ -119,6 +119,10 @@ fn a_precision_is_measured_until_it_is_reached_or_the_budget_ends() {
     assert!(narrower == Some(0) && more > few, "{more} rounds");
     let (missed, cut) = rounds("0.01%", "30s");
     assert!(missed == Some(1) && (3..100).contains(&cut), "{cut} rounds");
+    let brief = ["--precision", "0.01%", "--budget", "15s", "--out", "brief.jsonl"];
+    work.output(&[&["measure", "sim:nvme"], &brief[..]].concat());
+    let spent_s: f64 = record(&work.path("brief.jsonl")).points.iter().map(|p| p.elapsed_s).sum();
+    assert!((7.5..16.0).contains(&spent_s), "{spent_s} s");
     let refused = work.output(&["measure", "sim:nvme", "--budget", "1m"]);
     assert_eq!(refused.status.code(), Some(2));
 }
