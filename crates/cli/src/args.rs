@@ -244,7 +244,7 @@ pub(crate) struct MeasureArgs {
     /// How often to measure, each time prepared anew [default: 3; with --precision as often as it takes, at most 100 times]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: Option<u32>,
-    /// With --precision: the longest time to spend on reaching it [default: 5m]
+    /// With --precision: the longest time to spend on reaching it, for three visits at least; laying out files comes on top [default: 5m]
     #[arg(long, value_name = "DURATION", requires = "precision", conflicts_with_all = ["rounds", "p99_below"], value_parser = parse_duration_s)]
     pub(crate) budget: Option<f64>,
     /// Write a record of the measurement

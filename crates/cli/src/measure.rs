@@ -243,20 +243,21 @@ fn nothing_done(point: &Point) -> anyhow::Error {
     anyhow::anyhow!("no request was completed in {measured} of measuring; {remedy}")
 }
 
-/// The rules of a visit: of the budget that was asked for each of the first three has a third, if that is enough for its
-/// running in and the fewest windows.
-fn rules(args: &MeasureArgs) -> Rules {
+/// The rules of each visit. At least three are made, so each may run in and measure for a third of the budget that was
+/// asked for, but never for less than the fewest windows. Layout and sync come on top.
+fn rules(args: &MeasureArgs, work: &Workload) -> Rules {
     let rules = args.precision.map_or_else(Rules::thorough, Rules::to_precision);
     let Some(budget_s) = args.budget else { return rules };
     let least_s = f64::from(rules.windows_min) * rules.window_s;
-    let share_s = budget_s / f64::from(ROUNDS_USUAL) - rules.ramp_s;
+    let ramp_s = if work.read_frac < 1.0 { rules.ramp_max_s } else { rules.ramp_s };
+    let share_s = budget_s / f64::from(ROUNDS_USUAL) - ramp_s;
     Rules { measure_max_s: rules.measure_max_s.min(share_s.max(least_s)), ..rules }
 }
 
 fn header(args: &MeasureArgs, bench: &Bench, origin: Origin, work: &Workload) -> Header {
     let one = |value: u32| Range { min: u64::from(value), max: u64::from(value) };
     Header {
-        rules: rules(args),
+        rules: rules(args, work),
         ranges: Ranges {
             depth: one(work.depth),
             fsync_every: one(work.fsync_every),

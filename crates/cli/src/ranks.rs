@@ -35,11 +35,12 @@ pub(crate) fn is_silent() -> bool {
     !is_off && matches!(launch, Ok(Some(Launch { rank: 1.., .. })))
 }
 
-/// Waits a moment before a silent rank ends. MPICH's launcher sometimes dies of SIGPIPE, with nothing passed on of
-/// what rank 0 said, where all ranks end as soon as they began: in up to 3 % of launches on busy processors, of
-/// programs other than this one, too; in none of 600 where one rank stayed for 0.3 s or more.
+/// Keeps a silent rank alive for half a second. MPICH's launcher sometimes dies of SIGPIPE before it passes on what
+/// rank 0 said, if all ranks end as soon as they began: in up to 3 % of launches on busy processors, and of any program;
+/// in none of 600 if one rank stayed for 0.3 s.
 pub(crate) fn let_first_be_heard(clock: Clock) {
-    clock.sleep_until(clock.now_ns() + 500_000_000);
+    const LINGER_NS: u64 = 500_000_000;
+    clock.sleep_until(clock.now_ns() + LINGER_NS);
 }
 
 /// Joins the other ranks, where a launcher started several.

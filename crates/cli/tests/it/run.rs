@@ -39,7 +39,7 @@ fn the_same_seed_gives_the_same_points() {
 
 #[test]
 fn a_directory_is_mapped_and_left_as_it_was() {
-    let work = Workdir::new();
+    let work = Workdir::alone();
     let json = work.json(&[
         "run",
         "target",

@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ioscape_model::Record;
 
-/// Held by the one test that makes real I/O and asserts what it finds of the storage: two at a time would measure each other.
+/// Held where an assertion compares speeds or needs many visits in little time. Tests without it assert only what holds
+/// on a busy machine.
 static STORAGE: Mutex<()> = Mutex::new(());
 
 /// A directory that goes away with the test.
@@ -23,7 +24,7 @@ impl Workdir {
         Self { directory, _turn: None }
     }
 
-    /// For real I/O of which figures are asserted: no other such test runs meanwhile.
+    /// No other test that holds the lock runs meanwhile.
     pub(crate) fn alone() -> Self {
         let turn = STORAGE.lock().unwrap_or_else(PoisonError::into_inner);
         Self { _turn: Some(turn), ..Self::new() }

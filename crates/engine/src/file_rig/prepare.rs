@@ -32,7 +32,8 @@ const WARM_SHARE: f64 = 0.97;
 const STREAMED_SHARE: f64 = 0.25;
 /// The cache is not emptied to be filled anew where that would take longer.
 const REFILL_MAX_S: f64 = 3.0;
-/// What a loop may reach in a visit is what storage moves in this time, seconds. A visit of a `run` ends within five.
+/// Pages ahead of a loop are dropped as far as storage moves in this time, seconds: twice a visit of a `run`. Longer visits
+/// of a `measure` may meet old pages after that.
 const LOOP_REACH_S: f64 = 10.0;
 /// Several processes share the page cache unevenly while they touch together less than this many times its bytes:
 /// some of them keep all of their data cached (`docs/experiments.md`, "Does a full cache get shared evenly?").
@@ -361,7 +362,7 @@ impl FileRig {
         is_warm(work) && work.seq_frac >= 1.0 && touched_bytes > over * self.cache_bytes() as f64
     }
 
-    /// Drops pages that earlier visits left ahead of such loops. A loop would meet these pages once and never
+    /// Drops pages that earlier visits left ahead of loops over more than the cache holds. A loop would meet these pages once and never
     /// again: the kernel gives up first the pages that were used longest ago, which are those that a loop asks for
     /// next.
     fn clear_ahead(&mut self, work: &Workload) -> Result<()> {

@@ -2,6 +2,7 @@
 //! is measured in which order, so that whatever the budget leaves out is what is missed least.
 //!
 //! 1. Each line of the data sheet once; over several ranks four of them from 2, 4, … hosts, too.
+//!    Lines that write a second time as soon as writes run out, in runs of four minutes and more.
 //! 2. Borders of the page cache, and three values of every parameter in each of its regions.
 //! 3. Reads that miss the page cache, where the search did not pass it.
 //! 4. Three values of every parameter, depth among them, in the device layer.
@@ -106,7 +107,7 @@ impl LayeredPlan {
         left(self.sheet.iter().map(|line| &line.workload), round, seen).next()
     }
 
-    /// The next of its lines that write.
+    /// The next line of the data sheet that writes and has not been visited in this round.
     fn writing_line(&self, round: u32, seen: &Seen<'_>) -> Option<Visit> {
         let works = self.sheet.iter().map(|line| &line.workload);
         left(works.filter(|work| work.read_frac < 1.0), round, seen).next()
@@ -286,12 +287,10 @@ impl Plan for LayeredPlan {
         let has_main = self.main.has_families(&main);
         let has_families =
             has_main && self.device.as_ref().is_none_or(|plan| plan.has_families(&device));
-        // Lines that write do not wait where writes are running out: later none would be left for them.
-        let is_sheet_visited_again = seen.budget_s > SHEET_AGAIN_S;
-        if is_sheet_visited_again
-            && seen.spares_writes
-            && let Some(line) = self.writing_line(1, seen)
-        {
+        // Where writes are running out, lines that write are visited again before any graph: later there are no writes
+        // left for them. Short runs have their graphs first.
+        let is_urgent = seen.spares_writes && seen.budget_s >= SHORT_BUDGET_S;
+        if is_urgent && let Some(line) = self.writing_line(1, seen) {
             return Some(line);
         }
         let rounds =

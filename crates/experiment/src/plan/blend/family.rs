@@ -34,9 +34,10 @@ impl BlendPlan {
                 family.focal.read_frac = 1.0;
             }
             let mut works = self.family(&family).0;
-            // Several processes need files of their own. Those of the cache layer are small, and reads have them, too, from
-            // then on. Those of the device layer may be as large as all that its other graphs write: they come last.
-            works.sort_by_key(|work| (work.process_num == 1) == self.settings.seeks_borders);
+            // In the cache layer files of several processes are small: laid out first, they can be read once nothing more may
+            // be written. In the device layer laying them out may cost as much as all other graphs write: they come last.
+            let is_cache_layer = self.settings.seeks_borders;
+            works.sort_by_key(|work| (work.process_num > 1) != is_cache_layer);
             works
         };
         let graphs: Vec<Vec<Workload>> = self.families.iter().flatten().map(needed).collect();
