@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ioscape_model::Record;
 
-/// Held where an assertion compares speeds or needs many visits in little time. Tests without it assert only what holds
-/// on a busy machine.
+/// A test holds this lock if it compares speeds, or needs many visits in little time. Tests that do not hold it assert only
+/// what holds on a busy machine.
 static STORAGE: Mutex<()> = Mutex::new(());
 
 /// A directory that goes away with the test.

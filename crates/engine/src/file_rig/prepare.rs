@@ -52,7 +52,7 @@ fn no_room(error: &Error) -> Option<String> {
     is_room.then(|| source.to_string())
 }
 
-/// Whether the workload's requests are to find the page cache filled.
+/// True if a visit puts the workload's data into the page cache before it makes requests.
 fn is_warm(work: &Workload) -> bool {
     work.state == State::Warm && work.access == Access::Buffered
 }
@@ -353,8 +353,8 @@ impl FileRig {
         Ok(())
     }
 
-    /// Whether each process here reads or writes its data in order, again and again, and the page cache is so much
-    /// smaller than the bytes they touch together that none of them keeps its own data cached.
+    /// True if each process here goes through its data in order, again and again, and the kernel keeps the data of none
+    /// of them cached: together they touch more bytes than the page cache holds (several, `UNEVEN_UP_TO` times as many).
     fn is_loop_over_more(&self, work: &Workload) -> bool {
         let processes = self.part.workers(work).count();
         let touched_bytes = work.share_bytes() as f64 * processes as f64;

@@ -102,15 +102,14 @@ impl LayeredPlan {
         }
     }
 
-    /// The next line of the data sheet that has not been visited in this round.
-    fn line(&self, round: u32, seen: &Seen<'_>) -> Option<Visit> {
-        left(self.sheet.iter().map(|line| &line.workload), round, seen).next()
+    /// Lines of the data sheet that have not been visited in this round.
+    fn lines(&self, round: u32, seen: &Seen<'_>) -> impl Iterator<Item = Visit> {
+        left(self.sheet.iter().map(|line| &line.workload), round, seen)
     }
 
-    /// The next line of the data sheet that writes and has not been visited in this round.
-    fn writing_line(&self, round: u32, seen: &Seen<'_>) -> Option<Visit> {
-        let works = self.sheet.iter().map(|line| &line.workload);
-        left(works.filter(|work| work.read_frac < 1.0), round, seen).next()
+    /// The next of these.
+    fn line(&self, round: u32, seen: &Seen<'_>) -> Option<Visit> {
+        self.lines(round, seen).next()
     }
 
     /// The next workload that was asked for, once their time has come: there is to be some for each of them
@@ -279,6 +278,13 @@ impl Plan for LayeredPlan {
         if let Some(visit) = self.asked(seen) {
             return Some(visit);
         }
+        // Where writes are running out, lines that write are visited again before any graph: later there are no writes
+        // left for them. Short runs have their graphs first.
+        let is_urgent = seen.spares_writes && seen.budget_s >= SHORT_BUDGET_S;
+        let writes = |visit: &Visit| visit.workload.read_frac < 1.0;
+        if is_urgent && let Some(line) = self.lines(1, seen).find(writes) {
+            return Some(line);
+        }
         let parted = self.parted(seen.points);
         let main = Seen { points: &parted.main, elapsed_s: parted.main_s, ..*seen };
         let device = Seen { points: &parted.device, elapsed_s: parted.device_s, ..*seen };
@@ -287,12 +293,6 @@ impl Plan for LayeredPlan {
         let has_main = self.main.has_families(&main);
         let has_families =
             has_main && self.device.as_ref().is_none_or(|plan| plan.has_families(&device));
-        // Where writes are running out, lines that write are visited again before any graph: later there are no writes
-        // left for them. Short runs have their graphs first.
-        let is_urgent = seen.spares_writes && seen.budget_s >= SHORT_BUDGET_S;
-        if is_urgent && let Some(line) = self.writing_line(1, seen) {
-            return Some(line);
-        }
         let rounds =
             1 + u32::max((seen.elapsed_s / SHEET_AGAIN_S) as u32, seen.spares_writes.into());
         if has_main && let Some(visit) = self.cold(0, &parted, seen) {

@@ -184,7 +184,7 @@ fn stopped() -> Look {
     let clock = Clock::start();
     let pause = |seconds: f64| clock.sleep_until(clock.now_ns() + (seconds * 1e9) as u64);
     let mut command = work.command(&APART);
-    // One window lasts for a second then, so that 10 % are seldom reached: the budget ends it.
+    // The stop makes one window last for a second. After that 10 % are seldom reached: the budget ends the measurement.
     measured_apart(command.args(["--precision", "10%", "--budget", "9s"]), |process| {
         let number = process.to_string();
         // The first workers there are measure the harness; those of the visit run in for half a second.
