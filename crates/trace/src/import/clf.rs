@@ -27,6 +27,8 @@ const MS: u64 = 1_000_000;
 const SESSION_NS: u64 = 30 * 60 * S;
 /// A server reads files in pieces of this size.
 const PIECE_BYTES: u64 = 64 << 10;
+/// Nobody was sent more at once: a line that says so is damaged, and would become events by the million.
+const SENT_MAX_BYTES: u64 = 1 << 40;
 const NOT_FOUND: i16 = 2;
 const MONTHS: [&[u8]; 12] = [
     b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
@@ -53,6 +55,26 @@ struct Session {
     last_ns: u64,
 }
 
+/// A file that is sent piece by piece, after what is in the queue.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    read: Event,
+    end: u64,
+}
+
+impl Sending {
+    /// The next piece; at the end the file is closed.
+    fn step(self) -> (Event, Option<Self>) {
+        let Self { mut read, end } = self;
+        if read.offset >= end {
+            return (Event { op: Op::Close, offset: 0, ..read }, None);
+        }
+        let piece = Event { length: (end - read.offset).min(PIECE_BYTES), ..read };
+        read.offset += piece.length;
+        (piece, Some(Self { read, end }))
+    }
+}
+
 /// A log.
 pub(crate) struct Clf<'a> {
     name: String,
@@ -63,6 +85,7 @@ pub(crate) struct Clf<'a> {
 #[derive(Default)]
 struct State {
     out: VecDeque<Event>,
+    sending: Option<Sending>,
     sessions: HashMap<u64, Session>,
     /// Requests by their time, to find sessions that are over.
     asked: VecDeque<(u64, u64)>,
@@ -81,7 +104,7 @@ impl<'a> Clf<'a> {
 impl Source for Clf<'_> {
     fn next(&mut self, ledger: &mut Ledger) -> io::Result<Option<Item>> {
         loop {
-            if let Some(event) = self.state.out.pop_front() {
+            if let Some(event) = self.state.next() {
                 return Ok(Some(event.into()));
             }
             let number = self.lines.number + 1;
@@ -99,6 +122,16 @@ impl Source for Clf<'_> {
 }
 
 impl State {
+    /// The next event of the lines so far.
+    fn next(&mut self) -> Option<Event> {
+        if let Some(event) = self.out.pop_front() {
+            return Some(event);
+        }
+        let (event, sending) = self.sending?.step();
+        self.sending = sending;
+        Some(event)
+    }
+
     fn take(&mut self, request: &Request<'_>, ledger: &mut Ledger) {
         let is_read = request.method == b"GET";
         let is_known = is_read || request.method == b"HEAD";
@@ -135,13 +168,7 @@ impl State {
         for op in [Op::Open, Op::Stat] {
             self.out.push_back(Event { op, ..event });
         }
-        let mut offset = 0;
-        while offset < request.bytes {
-            let length = (request.bytes - offset).min(PIECE_BYTES);
-            self.out.push_back(Event { op: Op::Read, offset, length, ..event });
-            offset += length;
-        }
-        self.out.push_back(Event { op: Op::Close, ..event });
+        self.sending = Some(Sending { read: Event { op: Op::Read, ..event }, end: request.bytes });
     }
 
     /// Requests of one second are a millisecond apart, in their order; of one millisecond a microsecond.
@@ -208,7 +235,7 @@ fn request(line: &[u8]) -> Option<Request<'_>> {
     let status = decimal(fields.next()?)?;
     let bytes = match fields.next()? {
         b"-" => 0,
-        bytes => decimal(bytes)?,
+        bytes => decimal(bytes).filter(|bytes| *bytes <= SENT_MAX_BYTES)?,
     };
     let agent =
         quoted(rest).and_then(|(_, rest)| quoted(rest)).map_or(&b""[..], |(agent, _)| agent);
@@ -330,6 +357,22 @@ a.example - - [10/Oct/2000:21:26:01 +0000] "GET /logo.png HTTP/1.1" 206 100 "-" 
         ] {
             assert_eq!(time_ns(text.as_bytes()), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_damaged_size_is_no_request_and_a_large_one_takes_no_memory() {
+        let line = |bytes: u64| {
+            format!("h - - [10/Oct/2000:13:55:36 +0000] \"GET /a HTTP/1.0\" 200 {bytes}")
+        };
+        assert_eq!(request(line(SENT_MAX_BYTES + 1).as_bytes()), None);
+        let line = line(SENT_MAX_BYTES);
+        let mut state = State::default();
+        state.take(&request(line.as_bytes()).unwrap(), &mut Ledger::default());
+        assert_eq!(state.out.len(), 2, "open and stat");
+        assert_eq!(
+            std::iter::from_fn(|| state.next()).count() as u64,
+            3 + SENT_MAX_BYTES / PIECE_BYTES
+        );
     }
 
     #[test]
