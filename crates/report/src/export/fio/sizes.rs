@@ -47,8 +47,8 @@ pub fn size_table(work: &Workload) -> Vec<SizeShare> {
 
 /// The law of a workload's sizes: a multiple of `scale`, rounded to `align`, redrawn above `most`.
 struct Law {
-    /// Multiples, rising, and the weight of each. They do not depend on the scale.
-    steps: Vec<(f64, f64)>,
+    /// What all steps below each weigh together, and at the end what all weigh. It does not depend on the scale.
+    weight_below: Vec<f64>,
     scale: f64,
     align: f64,
     most: f64,
@@ -59,8 +59,8 @@ impl Law {
     fn from_workload(work: &Workload) -> Self {
         let mean = work.size_mean as f64;
         let most = (work.share_bytes() / 2) as f64;
-        let steps = steps(work.size_dist);
-        let mut law = Self { steps, scale: mean, align: work.align as f64, most };
+        let weight_below = weight_below(work.size_dist);
+        let mut law = Self { weight_below, scale: mean, align: work.align as f64, most };
         let (mut low, mut high) = (mean * 1e-3, mean * 2.0);
         for _ in 0..HALVINGS {
             law.scale = f64::midpoint(low, high);
@@ -69,14 +69,25 @@ impl Law {
         law
     }
 
-    /// Rounded lengths, rising, and the weight of each.
+    /// Rounded lengths, rising, and the weight of each: all steps that are rounded to one length together.
     fn lengths(&self) -> impl Iterator<Item = (f64, f64)> {
-        // Cut, not `round`ed: the same for lengths, and `round` is a call, a third of the time here.
-        let units = |multiple: f64| (self.scale * multiple / self.align + 0.5) as u64;
-        let rounded = move |multiple: f64| units(multiple).max(1) as f64 * self.align;
-        let lengths =
-            self.steps.iter().map(move |(multiple, weight)| (rounded(*multiple), *weight));
-        lengths.take_while(|(length, _)| *length <= self.most)
+        let steps = self.weight_below.len() - 1;
+        let steps_per_unit = self.align / self.scale / MULTIPLE_MAX * steps as f64;
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            // Cut, not `round`ed: the same here, and `round` is a call, a third of the time.
+            let units = ((from as f64 + 0.5) / steps_per_unit + 0.5) as u64;
+            let units = units.max(1) as f64;
+            let length = units * self.align;
+            if from == steps || length > self.most {
+                return None;
+            }
+            let to = ((units + 0.5) * steps_per_unit + 0.5) as usize;
+            let to = to.clamp(from + 1, steps);
+            let weight = self.weight_below[to] - self.weight_below[from];
+            from = to;
+            Some((length, weight))
+        })
     }
 
     fn mean(&self) -> f64 {
@@ -87,17 +98,19 @@ impl Law {
     }
 }
 
-/// The law before it is scaled: multiples of the mean, evenly spaced, and the weight of each.
-fn steps(dist: SizeDist) -> Vec<(f64, f64)> {
-    let step = |step: u32| {
-        let multiple = (f64::from(step) + 0.5) / f64::from(STEPS) * MULTIPLE_MAX;
-        let weight = match dist {
-            SizeDist::Exponential => (-multiple).exp(),
-            _ => (-(multiple - 1.0) * (multiple - 1.0) / 2.0).exp(),
-        };
-        (multiple, weight)
+/// All steps are as long; each weighs what the law gives in its middle.
+fn weight_below(dist: SizeDist) -> Vec<f64> {
+    let weight = |multiple: f64| match dist {
+        SizeDist::Exponential => (-multiple).exp(),
+        _ => (-(multiple - 1.0) * (multiple - 1.0) / 2.0).exp(),
     };
-    (0..STEPS).map(step).collect()
+    let mut sum = 0.0;
+    let mut below = vec![sum];
+    below.extend((0..STEPS).map(|step| {
+        sum += weight((f64::from(step) + 0.5) / f64::from(STEPS) * MULTIPLE_MAX);
+        sum
+    }));
+    below
 }
 
 /// The mean length in each of the slices.
