@@ -108,7 +108,7 @@ fn in_a_child_that_is_denied_io_uring() {
     let (_, codes) = visit(&mut usual, MIXED);
     assert_eq!(usual.engine(), "threads");
     assert!(codes.contains(&Code::ThreadPerRequest), "{codes:?}");
-    let (_, codes) = visit(&mut usual, &format!("{MIXED},rate=500"));
+    let (_, codes) = visit(&mut usual, &format!("{MIXED},rate=2000"));
     assert!(codes.contains(&Code::ThreadPerRequest), "{codes:?}");
     let (_, codes) = visit(&mut usual, "unique_bytes=16MiB,size_mean=4k,size_dist=fixed");
     assert_eq!((usual.engine(), codes.contains(&Code::ThreadPerRequest)), ("psync", false));

@@ -74,7 +74,7 @@ fn runs_in_one_directory_name_each_other_and_the_doctor_names_both() {
     let others = Workdir::new();
     let target = work.target();
     let target = target.to_str().unwrap();
-    let measure = ["measure", target, "--rounds", "100", "--unique-bytes", "8M", "--out"];
+    let measure = ["measure", target, "--rounds", "100", "-w", "unique_bytes=8M,rate=500", "--out"];
     let mut measured =
         Running::start(&others, &[&measure[..], &["m.jsonl", "--precision", "90%"]].concat());
     let records = [work.path("r.jsonl"), others.path("m.jsonl")];

@@ -149,7 +149,7 @@ fn a_filesystem_without_direct_access_has_a_cached_line_and_says_why() {
     let Ok(mount) = Mount::tmpfs(&work.path("memory"), "size=512m").map_err(skipped) else {
         return;
     };
-    let run = ["run", "memory", "--quick", "--budget", "4s", "--out", "r.jsonl"];
+    let run = ["run", "memory", "--quick", "--budget", "6s", "--out", "r.jsonl"];
     let json = work.json(&[&run[..], &["--json", "--quiet"]].concat());
     let lines = json["datasheet"].as_array().unwrap();
     assert_eq!(lines.len(), 1);

@@ -73,9 +73,10 @@ fn a_budget_for_a_few_workloads_compares_these_and_lists_the_others() {
     assert_eq!(work.output(&required).status.code(), Some(1), "not all of them were resolved");
 }
 
-/// Compares two targets until there are two pairs, however long those take, and ends it by hand.
+/// Compares two targets until there are two pairs, however long those take, and ends it by hand. Requests come seldom:
+/// processors are left to other tests.
 fn paired(work: &Workdir, name: &str, targets: [&str; 2]) {
-    let load = ["--budget", "10m", "-w", "unique_bytes=8MiB,read_frac=1"];
+    let load = ["--budget", "10m", "-w", "unique_bytes=8MiB,read_frac=1,rate=500"];
     let mut run = Running::start(work, &[&QUICK[..], &[name], &targets, &load].concat());
     let visits = |side: &str| points(&work.path(&format!("{name}-{side}.jsonl")));
     run.wait_until(|| visits("A") >= 2 && visits("B") >= 2);

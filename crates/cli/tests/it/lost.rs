@@ -236,7 +236,7 @@ fn a_run_that_was_stopped_and_lost_its_files_meanwhile_goes_on_or_ends_in_one_li
 fn no_more_is_written_than_was_allowed_and_the_forecast_says_how_much() {
     const MOST: u64 = 2_000_000_000;
     let work = Workdir::new();
-    let run = ["run", "sim:nvme", "--max-written", "2GB", "--budget", "10m", "--seed", "1"];
+    let run = ["run", "sim:nvme", "--max-written", "2GB", "--budget", "4m", "--seed", "1"];
     let plan = work.json(&[&run[..], &["--dry-run", "--json"]].concat());
     assert!(plan["plans"][0]["written_bytes"].as_u64().unwrap() > 0, "{plan:#}");
     work.stdout(&[&run[..], &["--out", "r.jsonl", "--report", "none", "--quiet"]].concat());

@@ -44,7 +44,7 @@ fn a_directory_is_mapped_and_left_as_it_was() {
         "run",
         "target",
         "--budget",
-        "12s",
+        "8s",
         "--unique-max",
         "32M",
         "--out",

@@ -17,31 +17,35 @@ const SLOWER_MAX: f64 = 5.0;
 /// Times that either page is opened, in turn. The quickest counts: whatever else runs only adds.
 const OPENINGS: usize = 2;
 
-/// Around the page: a browser's window cannot be as narrow as a telephone, a frame in it can. The
-/// page is used a little; what there is to see then becomes an attribute, which the dump shows.
-const FRAME: &str = r##"<!doctype html><meta name="color-scheme" content="light dark">
-<body style="margin:0"><iframe style="border:0;width:WIDTHpx;height:860px" srcdoc="PAGE"></iframe>
-<script>addEventListener("load", () => {
-  const { document: page, KeyboardEvent, innerWidth, getComputedStyle } = frames[0];
-  const plots = [...page.querySelectorAll("figure[data-chart] .plot")];
-  plots[0].focus();
-  for (const key of ["ArrowRight", "ArrowRight", "ArrowDown"])
-    plots[0].dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-  const rows = page.querySelector("#reproduce details");
-  rows.open = true;
-  const button = rows.querySelector("button");
-  button.click();
-  const job = button.closest("tr").nextElementSibling;
-  // The job comes when it is unpacked.
-  new MutationObserver(() => { document.body.dataset.probe = JSON.stringify({
-    plots: plots.length,
-    drawn: plots.filter((plot) => plot.querySelector("svg")).length,
-    width: innerWidth,
-    needed: page.documentElement.scrollWidth,
-    background: getComputedStyle(page.body).backgroundColor,
-    spoken: page.querySelector(".spoken").textContent,
-    job: job.textContent,
-  }); }).observe(job, { childList: true, subtree: true });
+/// Around each page: a browser's window cannot be as narrow as a telephone, a frame can. One browser shows several.
+const FRAME: &str =
+    r#"<iframe style="border:0;width:WIDTHpx;height:1000px" srcdoc="PAGE"></iframe>"#;
+
+/// Each page is used a little; what there is to see then becomes an attribute, which the dump shows.
+const USE: &str = r##"<script>addEventListener("load", async () => {
+  const probes = Array.from(frames, ({ document: page, KeyboardEvent, innerWidth, getComputedStyle }) =>
+    new Promise((done) => {
+      const plots = [...page.querySelectorAll("figure[data-chart] .plot")];
+      plots[0].focus();
+      for (const key of ["ArrowRight", "ArrowRight", "ArrowDown"])
+        plots[0].dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      const rows = page.querySelector("#reproduce details");
+      rows.open = true;
+      const button = rows.querySelector("button");
+      button.click();
+      const job = button.closest("tr").nextElementSibling;
+      // The job comes when it is unpacked.
+      new MutationObserver(() => done({
+        plots: plots.length,
+        drawn: plots.filter((plot) => plot.querySelector("svg")).length,
+        width: innerWidth,
+        needed: page.documentElement.scrollWidth,
+        background: getComputedStyle(page.body).backgroundColor,
+        spoken: page.querySelector(".spoken").textContent,
+        job: job.textContent,
+      })).observe(job, { childList: true, subtree: true });
+    }));
+  document.body.dataset.probe = JSON.stringify(await Promise.all(probes));
 });</script>"##;
 
 /// Appended to the page where the time counts. All is drawn before a page is said to be loaded.
@@ -53,26 +57,21 @@ const TIME: &str = r#"<script>addEventListener("load", () => {
   });
 });</script>"#;
 
-/// Around a page as paper shows it: an A4 sheet between the margins that a browser leaves.
-const SHEET: &str = r#"<!doctype html>
-<body style="margin:0"><iframe style="border:0;width:715px;height:1000px" srcdoc="PAGE"></iframe>
-<script>addEventListener("load", () => {
-  const { document: page } = frames[0];
-  const ticks = [...page.querySelectorAll("figure[data-chart=order] [aria-label='x-axis tick label'] text")];
-  document.body.dataset.probe = JSON.stringify({
-    cut: [...page.querySelectorAll(".scroll")].filter((table) => table.scrollWidth > table.clientWidth).map((table) => table.innerText.slice(0, 40)),
-    tables: page.querySelectorAll(".scroll").length,
-    needed: page.documentElement.scrollWidth,
-    ticks: ticks.map((tick) => tick.textContent),
-  });
-});</script>"#;
+/// An A4 sheet between the margins that a browser leaves, in its pixels.
+const SHEET_WIDTH: u32 = 715;
 
-/// How a page is looked at.
-#[derive(Clone, Copy, Debug)]
-struct Screen {
-    width: u32,
-    is_dark: bool,
-}
+/// What there is to see of pages on sheets.
+const LOOK: &str = r#"<script>addEventListener("load", () => {
+  document.body.dataset.probe = JSON.stringify(Array.from(frames, ({ document: page }) => {
+    const ticks = [...page.querySelectorAll("figure[data-chart=order] [aria-label='x-axis tick label'] text")];
+    return {
+      cut: [...page.querySelectorAll(".scroll")].filter((table) => table.scrollWidth > table.clientWidth).map((table) => table.innerText.slice(0, 40)),
+      tables: page.querySelectorAll(".scroll").length,
+      needed: page.documentElement.scrollWidth,
+      ticks: ticks.map((tick) => tick.textContent),
+    };
+  }));
+});</script>"#;
 
 /// A browser with a folder of its own.
 struct Browser {
@@ -150,78 +149,88 @@ fn probe(output: &Output) -> serde_json::Value {
     serde_json::from_str(&text.replace("&nbsp;", " ").replace("&amp;", "&")).unwrap()
 }
 
-fn look(screen: Screen) {
+/// A document that shows pages in frames of these widths, and what it does with them.
+fn framed(pages: &[(u32, &str)], script: &str) -> String {
+    let frame = |(width, page): &(u32, &str)| {
+        let quoted = page.replace('&', "&amp;").replace('"', "&quot;");
+        FRAME.replace("WIDTH", &width.to_string()).replace("PAGE", &quoted)
+    };
+    let frames: String = pages.iter().map(frame).collect();
+    let head = "<!doctype html><meta name=\"color-scheme\" content=\"light dark\">";
+    format!("{head}<body style=\"margin:0\">{frames}{script}")
+}
+
+/// On a screen and on a telephone.
+fn look(is_dark: bool) {
+    const WIDTHS: [u32; 2] = [1400, 390];
     let Some(browser) = Browser::find() else { return };
     let page = html(&ReportPage::from_record(&fixture::full()));
-    let quoted = page.replace('&', "&amp;").replace('"', "&quot;");
-    let frame = FRAME.replace("WIDTH", &screen.width.to_string()).replace("PAGE", &quoted);
-    browser.write("frame.html", &frame);
-    let dark = screen.is_dark.then_some("--blink-settings=preferredColorScheme=0");
-    let output = browser.open("frame.html", dark.as_slice());
-    assert_eq!(console(&output), [""; 0], "{screen:?}");
-    assert_eq!(browser.requests(), [""; 0], "{screen:?}");
-    let probe = probe(&output);
-    assert!(probe["plots"].as_u64().unwrap() > 10, "{probe}");
-    assert_eq!(probe["plots"], probe["drawn"], "{screen:?}: all graphs are drawn");
-    assert_eq!(probe["width"], screen.width, "{screen:?}");
-    assert!(probe["needed"].as_u64() <= probe["width"].as_u64(), "{screen:?} scrolls: {probe}");
-    let background = if screen.is_dark { "rgb(18, 21, 24)" } else { "rgb(255, 255, 255)" };
-    assert_eq!(probe["background"], background, "{screen:?}");
-    // The second mark of the first curve, then down to the second curve.
-    assert!(probe["spoken"].as_str().unwrap().starts_with("writes only"), "{probe}");
-    assert!(probe["job"].as_str().unwrap().contains("[ioscape]"), "{probe}");
+    browser.write("frames.html", &framed(&WIDTHS.map(|width| (width, &*page)), USE));
+    let dark = is_dark.then_some("--blink-settings=preferredColorScheme=0");
+    let output = browser.open("frames.html", dark.as_slice());
+    assert_eq!(console(&output), [""; 0]);
+    assert_eq!(browser.requests(), [""; 0]);
+    let probes = probe(&output);
+    assert_eq!(probes.as_array().unwrap().len(), WIDTHS.len());
+    for (probe, width) in probes.as_array().unwrap().iter().zip(WIDTHS) {
+        assert!(probe["plots"].as_u64().unwrap() > 10, "{probe}");
+        assert_eq!(probe["plots"], probe["drawn"], "{width}: all graphs are drawn");
+        assert_eq!(probe["width"], width);
+        assert!(probe["needed"].as_u64() <= probe["width"].as_u64(), "{width} scrolls: {probe}");
+        let background = if is_dark { "rgb(18, 21, 24)" } else { "rgb(255, 255, 255)" };
+        assert_eq!(probe["background"], background, "{width}");
+        // The second mark of the first curve, then down to the second curve.
+        assert!(probe["spoken"].as_str().unwrap().starts_with("writes only"), "{probe}");
+        assert!(probe["job"].as_str().unwrap().contains("[ioscape]"), "{probe}");
+    }
 }
 
 #[test]
-fn the_page_is_drawn_silently_and_asks_for_nothing() {
-    look(Screen { width: 1400, is_dark: false });
+fn the_page_is_drawn_silently_asks_for_nothing_and_fits_a_telephone() {
+    look(false);
 }
 
 #[test]
 fn the_page_is_drawn_in_the_dark() {
-    look(Screen { width: 1400, is_dark: true });
+    look(true);
 }
 
-#[test]
-fn the_page_fits_a_telephone() {
-    look(Screen { width: 390, is_dark: false });
-    look(Screen { width: 390, is_dark: true });
-}
-
-/// What paper shows of a page.
-fn on_paper(browser: &Browser, page: &str) -> serde_json::Value {
+/// What paper shows of pages.
+fn on_paper(pages: [String; 2]) -> Option<Vec<serde_json::Value>> {
+    let browser = Browser::find()?;
     // A browser without a head has no sheet to lay out before it prints: it gets the same rules.
-    let page = page.replace("@media print", "@media all");
-    let quoted = page.replace('&', "&amp;").replace('"', "&quot;");
-    browser.write("sheet.html", &SHEET.replace("PAGE", &quoted));
-    probe(&browser.open("sheet.html", &[]))
+    let pages = pages.map(|page| page.replace("@media print", "@media all"));
+    let sheets = pages.each_ref().map(|page| (SHEET_WIDTH, &**page));
+    browser.write("sheets.html", &framed(&sheets, LOOK));
+    let probes = probe(&browser.open("sheets.html", &[])).as_array().unwrap().clone();
+    assert_eq!(probes.len(), pages.len());
+    Some(probes)
 }
 
 #[test]
 fn paper_cuts_no_table() {
-    let Some(browser) = Browser::find() else { return };
     let report = html(&ReportPage::from_record(&fixture::full()));
     let comparison = comparison::with_page(ioscape_report::comparison_html);
-    for page in [report, comparison] {
-        let probe = on_paper(&browser, &page);
+    for probe in on_paper([report, comparison]).unwrap_or_default() {
         assert!(probe["tables"].as_u64().unwrap() > 1, "{probe}");
         assert_eq!(probe["cut"], serde_json::json!([]), "{probe}");
-        assert!(probe["needed"].as_u64().unwrap() <= 715, "{probe}");
+        assert!(probe["needed"].as_u64().unwrap() <= u64::from(SHEET_WIDTH), "{probe}");
     }
 }
 
 #[test]
 fn a_run_that_was_stopped_at_once_has_times_along_its_axis() {
-    let Some(browser) = Browser::find() else { return };
-    for seconds in [0.05, 1.5] {
+    let pages = [0.05, 1.5].map(|seconds| {
         let mut record = fixture::full();
         record.points.truncate(4);
         record.end = None;
         for (point, part) in record.points.iter_mut().zip([0.0, 0.3, 0.7, 1.0]) {
             point.started_s = part * seconds;
         }
-        let probe = on_paper(&browser, &html(&ReportPage::from_record(&record)));
-        assert!(probe["ticks"].as_array().unwrap().len() >= 3, "{seconds} s: {probe}");
+        html(&ReportPage::from_record(&record))
+    });
+    for probe in on_paper(pages).unwrap_or_default() {
+        assert!(probe["ticks"].as_array().unwrap().len() >= 3, "{probe}");
     }
 }
 
@@ -261,7 +270,11 @@ pub(crate) fn five_hundred() -> Record {
     let template = record.estimates[0].clone();
     for i in record.estimates.len()..500 {
         let mut estimate = template.clone();
-        estimate.workload = Workload { size_mean: 4096 * (i as u64 + 1), ..Workload::default() };
+        estimate.workload = Workload {
+            unique_bytes: (i as u64 + 1) << 24,
+            size_mean: 4096 << (i % 7),
+            ..Workload::default()
+        };
         estimate.throughput_bytes_per_s =
             Interval { mean: 1.234_567_89e9, low: 1.2e9, high: 1.3e9 };
         record.estimates.push(estimate);

@@ -18,6 +18,8 @@ use ioscape_test_support::{LoopDevice, run};
 const MIB: u64 = 1 << 20;
 /// Reads from all over a small file.
 const READS: &str = "unique_bytes=8MiB,size_mean=16k,read_frac=1,seq_frac=0";
+/// The same, seldom: most of the processors are left to other tests.
+const FEW_READS: &str = "unique_bytes=8MiB,size_mean=16k,read_frac=1,seq_frac=0,rate=2000";
 
 /// Short visits: what is looked for shows at once.
 pub(super) fn quick() -> Rules {
@@ -167,7 +169,7 @@ fn measured_apart(command: &mut std::process::Command, deed: impl FnOnce(u32)) -
     Ok(warnings)
 }
 
-const APART: [&str; 6] = ["measure", "target", "-w", READS, "--json", "--quiet"];
+const APART: [&str; 5] = ["measure", "target", "--json", "--quiet", "-w"];
 
 /// Whether the workers of a process are there yet.
 fn is_working(process: u32) -> bool {
@@ -184,6 +186,7 @@ fn stopped() -> Look {
     let clock = Clock::start();
     let pause = |seconds: f64| clock.sleep_until(clock.now_ns() + (seconds * 1e9) as u64);
     let mut command = work.command(&APART);
+    command.arg(FEW_READS);
     // The stop makes one window last for a second. After that 10 % are seldom reached: the budget ends the measurement.
     measured_apart(command.args(["--precision", "10%", "--budget", "9s"]), |process| {
         let number = process.to_string();
@@ -223,7 +226,7 @@ fn throttled() -> Look {
             let mut command = std::process::Command::new("sh");
             command.current_dir(work.path("."));
             command.args(["-c", &into, "sh", env!("CARGO_BIN_EXE_ioscape")]).args(APART);
-            command.args(["--precision", "50%", "--rounds", "1"]);
+            command.args([READS, "--precision", "50%", "--rounds", "1"]);
             measured_apart(&mut command, |_| {})
         });
     fs::remove_dir(&group).ok();
@@ -233,7 +236,7 @@ fn throttled() -> Look {
 pub(super) const TRAPS: &[Trap] = &[
     Trap {
         built: "file: cut to half its length under the run",
-        look: || disturbed(Way::usual(READS), |path| writable(path).set_len(4 * MIB).unwrap()),
+        look: || disturbed(Way::usual(FEW_READS), |path| writable(path).set_len(4 * MIB).unwrap()),
         flags: &[
             Flag {
                 what: "reads that end before they should",
@@ -251,7 +254,7 @@ pub(super) const TRAPS: &[Trap] = &[
     },
     Trap {
         built: "file: a hole punched into it under the run",
-        look: || disturbed(Way::usual(READS), punch),
+        look: || disturbed(Way::usual(FEW_READS), punch),
         flags: &[Flag {
             what: "a sparse file: half of it reads as zeros, without I/O",
             code: Code::FileChanged,
@@ -261,7 +264,7 @@ pub(super) const TRAPS: &[Trap] = &[
     },
     Trap {
         built: "file: removed under the run",
-        look: || disturbed(Way::usual(READS), |path| fs::remove_file(path).unwrap()),
+        look: || disturbed(Way::usual(FEW_READS), |path| fs::remove_file(path).unwrap()),
         flags: &[Flag {
             what: "a test file that somebody removes",
             code: Code::FileChanged,

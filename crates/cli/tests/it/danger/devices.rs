@@ -237,6 +237,8 @@ fn a_disk_with_partitions_is_left_alone_and_so_are_they() {
     attack(&work, &disk.danger("a disk with a partition", "divided into"));
     // 4 MiB of it are not enough for a filesystem of some kinds, but for this one.
     run("mkfs.ext4", &["-q", "-F", &partition]).unwrap();
+    // The disk has pages of its own in the cache, which stay while anybody has it open.
+    run("blockdev", &["--flushbufs", disk.path()]).unwrap();
     let whole = disk.danger("a disk with a filesystem in a partition", "divided into");
     attack(&work, &whole);
     let mounted = mounted(&work, &partition, "ro").unwrap();
