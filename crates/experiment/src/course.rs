@@ -131,6 +131,10 @@ pub(crate) struct Progress {
     pub(crate) absorbed_up_to_bytes: u64,
     /// Buffered workloads that write may touch no more than this, bytes.
     pub(crate) writes_up_to_bytes: u64,
+    /// Workloads may need no more new files than this, bytes.
+    pub(crate) lays_out_up_to_bytes: u64,
+    /// True once a visit found no room beside what is kept for graphs of the device layer.
+    pub(crate) device_is_due: bool,
     /// Bytes that this part of the run might write when its first visit began.
     pub(crate) may_write_at_start_bytes: u64,
     /// Bytes of test files that earlier parts of the run had laid out.
@@ -156,6 +160,8 @@ impl Progress {
             reads_only: false,
             absorbed_up_to_bytes: 0,
             writes_up_to_bytes: u64::MAX,
+            lays_out_up_to_bytes: u64::MAX,
+            device_is_due: false,
             may_write_at_start_bytes: u64::MAX,
             laid_out_before_bytes: 0,
             vector_left_out: vec![],

@@ -2,12 +2,14 @@
 //! budget. Whatever happens on the way, what was measured is in the journal before the next
 //! point begins.
 
+mod share;
+
 use std::sync::atomic::Ordering;
 
 use ioscape_engine::{Error, Rig};
 use ioscape_model::{
-    Access, Code, End, EndReason, Header, LeftOut as NotMeasured, Limits, Line, Part, Point, Role,
-    Rules, Warning, Workload,
+    Code, End, EndReason, Header, LeftOut as NotMeasured, Limits, Line, Part, Point, Role, Rules,
+    Warning, Workload,
 };
 
 pub use crate::course::{Earlier, Event, Journal, JournalError, MeasureVector, Outcome, Run};
@@ -69,7 +71,7 @@ pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalErr
     }
     let device_bytes = progress.device_written_bytes(run.rig).unwrap_or(0);
     let exceeded = written::exceeded(run.header, device_bytes, progress.written_bytes(run.rig));
-    let limited = written::limited(run.header, progress.writes_up_to_bytes);
+    let limited = written::limited(run.header, &progress);
     let closing = publish::closing_warnings(&run, &progress).into_iter();
     for warning in closing.chain(exceeded).chain(limited) {
         note(&mut run, &mut progress, warning)?;
@@ -173,8 +175,12 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
         let left_bytes = run.rig.may_write_bytes();
         let expected_bytes =
             progress.written.expected_bytes(run.header, &progress.points, &visit.workload);
-        if expected_bytes > left_bytes.saturating_sub(kept_bytes(run, &visit.workload)) {
-            if goes_on_with_less(progress, &visit.workload) {
+        let kept_bytes = share::kept_bytes(run, progress, &visit.workload);
+        if expected_bytes > left_bytes.saturating_sub(kept_bytes) {
+            let work = &visit.workload;
+            if share::device_comes_first(run, progress, work)
+                || share::goes_on_with_less(progress, work, expected_bytes)
+            {
                 continue;
             }
             // What the vector does not use of its part is for the visits.
@@ -217,28 +223,10 @@ const VISITS_AFTER_VECTOR: f64 = 2.0;
 /// A device whose wear is bounded is spared the vector where less than this may be written, bytes: a
 /// round writes some 200 MiB at most.
 const VECTOR_WRITES_BYTES: u64 = 256 << 20;
-/// Where little may be written, workloads that touch less than this still write, bytes.
-const WRITES_UP_TO_BYTES_MIN: u64 = 64 << 20;
 
 /// The vector writes at most a 16th of `--max-written`. Its twelve rounds, for which a minute is enough, write 3 GiB, and
 /// visits need these more. A choice.
 const VECTOR_SHARE: u64 = 16;
-
-/// Runs that may write at least this many bytes keep some for the system vector.
-const VECTOR_KEPT_FROM_BYTES: u64 = 8 << 30;
-
-/// Bytes kept for the system vector, of which it takes half at most: enough for some rounds, also where a filesystem
-/// writes more than was expected (btrfs with compression used 800 MiB).
-const VECTOR_KEPT_BYTES: u64 = 2 << 30;
-
-/// Bytes that a visit may not use: for the system vector while it is still to come (graphs that are not drawn yet need
-/// what it leaves), and for visits whose writes the page cache takes.
-fn kept_bytes(run: &Run<'_>, work: &Workload) -> u64 {
-    let most_bytes = run.header.limits.written_max_bytes.unwrap_or(0);
-    let is_kept = run.vector.is_some() && most_bytes >= VECTOR_KEPT_FROM_BYTES;
-    let for_vector_bytes = if is_kept { VECTOR_KEPT_BYTES } else { 0 };
-    for_vector_bytes + written::kept_for_absorbed_bytes(run.header, work)
-}
 
 fn vector_is_due(
     run: &Run<'_>,
@@ -258,7 +246,7 @@ fn vector_is_due(
 }
 
 fn has_open_graphs(run: &Run<'_>, progress: &Progress) -> bool {
-    run.plan.owed(&seen_now(run.header, run.rig, progress)) > 0
+    !run.plan.owed(&seen_now(run.header, run.rig, progress)).is_empty()
 }
 
 /// How long the system vector may take, seconds: its usual time or what is left, where graphs are still missing
@@ -306,20 +294,6 @@ fn measure_vector(
         Err(error) => progress.vector_left_out = left_out(&error.to_string()),
     }
     Ok(None)
-}
-
-/// Halves the data that later visits may write to, where this visit would write more than
-/// `--max-written` leaves; says whether it did.
-fn goes_on_with_less(progress: &mut Progress, work: &Workload) -> bool {
-    let is_large = work.read_frac < 1.0
-        && work.access == Access::Buffered
-        && work.unique_bytes >= WRITES_UP_TO_BYTES_MIN
-        // A plan that heeds no limit asks for it again.
-        && work.unique_bytes <= progress.writes_up_to_bytes;
-    if is_large && !progress.reads_only {
-        progress.writes_up_to_bytes = work.unique_bytes / 2;
-    }
-    is_large && !progress.reads_only
 }
 
 /// Notes that no more is to be written than this visit would need.
@@ -385,10 +359,13 @@ fn seen_now<'a>(header: &Header, rig: &dyn Rig, progress: &'a Progress) -> Seen<
     let is_limited = header.limits.written_max_bytes.is_some();
     let spares_writes = is_limited && rig.may_write_bytes() < free_bytes / 3 * 2;
     let Progress { reads_only, absorbed_up_to_bytes, writes_up_to_bytes, .. } = *progress;
+    let Progress { lays_out_up_to_bytes, device_is_due, .. } = *progress;
     Seen {
         reads_only,
         absorbed_up_to_bytes,
         writes_up_to_bytes,
+        lays_out_up_to_bytes,
+        device_is_due,
         spares_writes,
         ..seen(header, &progress.points)
     }
@@ -396,7 +373,7 @@ fn seen_now<'a>(header: &Header, rig: &dyn Rig, progress: &'a Progress) -> Seen<
 
 /// How long a visit of the graphs may measure, so that there is time for those to come, seconds.
 fn share_of_graphs_s(run: &Run<'_>, progress: &Progress, elapsed_s: f64) -> f64 {
-    let owed = run.plan.owed(&seen_now(run.header, run.rig, progress)).max(1) as f64;
+    let owed = run.plan.owed(&seen_now(run.header, run.rig, progress)).len().max(1) as f64;
     let visit_s = progress.visit_s();
     // Visits are hurried before the vector is shortened.
     let for_vector_s = vector::budget_s(run.header.budget_s) + VISITS_AFTER_VECTOR * visit_s;
@@ -459,7 +436,7 @@ fn make(run: &mut Run<'_>, progress: &Progress, visit: &Visit) -> Result<Point, 
         seed: visit_seed(run.header.seed, progress.points.len()),
     };
     let visits_left = left_s / progress.visit_s();
-    let kept_bytes = kept_bytes(run, &visit.workload);
+    let kept_bytes = share::kept_bytes(run, progress, &visit.workload);
     let left_bytes = run.rig.may_write_bytes().saturating_sub(kept_bytes);
     let share_bytes = written::share_bytes(run.header, &visit.workload, (left_bytes, visits_left));
     let on_event = &mut *run.on_event;

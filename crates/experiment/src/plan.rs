@@ -71,6 +71,10 @@ pub struct Seen<'a> {
     /// Buffered workloads that write may touch no more than this, bytes: of larger ones the page cache
     /// would write back more than may still be written.
     pub writes_up_to_bytes: u64,
+    /// Workloads may need no more new files than this, bytes: of more of them not as much may still be written.
+    pub lays_out_up_to_bytes: u64,
+    /// Graphs of the device layer that write come before all that is buffered: what may still be written is kept for them.
+    pub device_is_due: bool,
     /// The run has written a third of what it may beside layout: the search for the write cache ends,
     /// and the graphs get the rest.
     pub spares_writes: bool,
@@ -86,6 +90,8 @@ impl<'a> Seen<'a> {
             reads_only: false,
             absorbed_up_to_bytes: 0,
             writes_up_to_bytes: u64::MAX,
+            lays_out_up_to_bytes: u64::MAX,
+            device_is_due: false,
             spares_writes: false,
         }
     }
@@ -95,10 +101,13 @@ impl Seen<'_> {
     /// Whether a workload may still be visited.
     pub fn may_visit(&self, work: &Workload) -> bool {
         let laid_out = || self.points.iter().map(|point| &point.workload);
-        let is_laid_out =
-            || extent::files_bytes(laid_out().chain([work])) == extent::files_bytes(laid_out());
-        let may_write = work.read_frac >= 1.0 || !self.is_too_large_to_write(work);
-        may_write && (!self.reads_only || (!self.is_spared(work) && is_laid_out()))
+        let may_lay_out = |up_to_bytes: u64| {
+            let needed_bytes =
+                || extent::files_bytes(laid_out().chain([work])) - extent::files_bytes(laid_out());
+            up_to_bytes == u64::MAX || needed_bytes() <= up_to_bytes
+        };
+        let most_bytes = if self.reads_only { 0 } else { self.lays_out_up_to_bytes };
+        !self.is_too_large_to_write(work) && !self.is_spared(work) && may_lay_out(most_bytes)
     }
 
     /// Says that a workload writes what is not to be written any more.
@@ -107,9 +116,11 @@ impl Seen<'_> {
         self.reads_only && work.read_frac < 1.0 && !is_absorbed
     }
 
-    /// Says that a buffered workload touches more data than visits may still write to.
+    /// Says that a buffered workload writes to more data than visits still may.
     pub(crate) fn is_too_large_to_write(&self, work: &Workload) -> bool {
-        work.access == Access::Buffered && work.unique_bytes > self.writes_up_to_bytes
+        work.read_frac < 1.0
+            && work.access == Access::Buffered
+            && work.unique_bytes > self.writes_up_to_bytes
     }
 }
 
@@ -176,11 +187,11 @@ pub trait Plan {
     /// The next visit; `None` when there is nothing left that is worth its time.
     fn next(&mut self, seen: &Seen<'_>) -> Option<Visit>;
 
-    /// How many visits the graphs of the regions still need; 0 where none are drawn, or where the
+    /// Visits that the graphs of the regions still need; none where none are drawn, or where the
     /// regions are not known yet.
-    fn owed(&self, seen: &Seen<'_>) -> usize {
+    fn owed(&self, seen: &Seen<'_>) -> Vec<Visit> {
         let _ = seen;
-        0
+        vec![]
     }
 
     /// The landscape that the points show.

@@ -4,6 +4,7 @@
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Code, Header, Point, Severity, Spent, Warning, Workload};
 
+use crate::course::Progress;
 use crate::measure::SPARING_VISIT_S;
 use crate::plan::extent::files_bytes;
 use crate::plan::is_absorbed;
@@ -50,7 +51,7 @@ impl Written {
     }
 
     /// What laying out the files of a workload adds, bytes.
-    fn layout_bytes(&self, points: &[Point], work: &Workload) -> u64 {
+    pub(crate) fn layout_bytes(&self, points: &[Point], work: &Workload) -> u64 {
         let known = || points[self.earlier_points..].iter().map(|point| &point.workload);
         files_bytes(known().chain([work])) - files_bytes(known())
     }
@@ -145,17 +146,25 @@ pub(crate) struct LeftOut {
     pub(crate) visits: u64,
 }
 
-/// Workloads that write were kept to less data than there is.
-pub(crate) fn limited(header: &Header, up_to_bytes: u64) -> Option<Warning> {
-    let most_bytes = header.limits.written_max_bytes.filter(|_| up_to_bytes < u64::MAX)?;
-    let text = format!(
-        "workloads that write to more than {} were left out, because of --max-written {}: larger \
-         regions have graphs of reads",
-        show_bytes(up_to_bytes as f64),
-        show_bytes(most_bytes as f64)
-    );
-    let remedy = "allow more by --max-written";
-    Some(Warning::new(Code::MaxWritten, text, remedy).with_severity(Severity::Note))
+/// Says which workloads were kept to less data, or to fewer new files, than there is room for.
+pub(crate) fn limited(header: &Header, progress: &Progress) -> Vec<Warning> {
+    let Some(most_bytes) = header.limits.written_max_bytes else { return vec![] };
+    let because = format!("because of --max-written {}", show_bytes(most_bytes as f64));
+    let of = |up_to_bytes: u64| (up_to_bytes < u64::MAX).then(|| show_bytes(up_to_bytes as f64));
+    let writes = of(progress.writes_up_to_bytes).map(|most| {
+        format!(
+            "workloads that write to more than {most} were left out, {because}: larger \
+             regions have graphs of reads"
+        )
+    });
+    let files = of(progress.lays_out_up_to_bytes).map(|most| {
+        format!("reads that need more than {most} of new files were left out, {because}")
+    });
+    let warning = |text| {
+        Warning::new(Code::MaxWritten, text, "allow more by --max-written")
+            .with_severity(Severity::Note)
+    };
+    writes.into_iter().chain(files).map(warning).collect()
 }
 
 /// More has arrived than was allowed.
@@ -175,7 +184,7 @@ pub(crate) fn exceeded(header: &Header, device_bytes: u64, own_bytes: u64) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::course::{Earlier, Progress};
+    use crate::course::Earlier;
     use ioscape_model::{Hints, Rules};
 
     #[test]

@@ -504,8 +504,8 @@ impl Plan for BlendPlan {
         None
     }
 
-    fn owed(&self, seen: &Seen<'_>) -> usize {
-        self.open_graphs(seen).len()
+    fn owed(&self, seen: &Seen<'_>) -> Vec<Visit> {
+        self.open_graphs(seen)
     }
 
     fn landscape(&self, points: &[Point]) -> Landscape {

@@ -223,10 +223,14 @@ impl LayeredPlan {
         let Some(device) = &self.device else { return false };
         let is_long = seen.budget_s >= DEVICE_BEGINS_BUDGET_S;
         let is_late = is_long && seen.elapsed_s > DEVICE_BEGINS * seen.budget_s;
+        let has_graphs = device.has_families(device_seen);
+        if !has_graphs && seen.device_is_due {
+            return true;
+        }
         if !is_late && !self.main.has_families(main_seen) {
             return false;
         }
-        if !device.has_families(device_seen) {
+        if !has_graphs {
             return true;
         }
         // Each change of layer empties the page cache: visits to either come in blocks.
@@ -314,16 +318,18 @@ impl Plan for LayeredPlan {
         self.main.next(&main).or_else(|| of_device(&mut self.device))
     }
 
-    fn owed(&self, seen: &Seen<'_>) -> usize {
+    fn owed(&self, seen: &Seen<'_>) -> Vec<Visit> {
         if self.is_quick {
-            return 0;
+            return vec![];
         }
         let parted = self.parted(seen.points);
-        let main = self.main.owed(&Seen { points: &parted.main, ..*seen });
+        let mut owed = self.main.owed(&Seen { points: &parted.main, ..*seen });
         // In a short run the device layer gets what the other leaves.
-        let counts_device = main == 0 || seen.budget_s >= DEVICE_BEGINS_BUDGET_S;
-        let device = self.device.as_ref().filter(|_| counts_device);
-        main + device.map_or(0, |plan| plan.owed(&Seen { points: &parted.device, ..*seen }))
+        let counts_device = owed.is_empty() || seen.budget_s >= DEVICE_BEGINS_BUDGET_S;
+        if let Some(device) = self.device.as_ref().filter(|_| counts_device) {
+            owed.extend(device.owed(&Seen { points: &parted.device, ..*seen }));
+        }
+        owed
     }
 
     fn landscape(&self, points: &[Point]) -> Landscape {

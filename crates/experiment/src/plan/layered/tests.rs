@@ -97,6 +97,31 @@ fn layers_share_what_may_be_written_where_visits_that_write_are_over_soon() {
 }
 
 #[test]
+fn graphs_of_the_device_layer_come_first_where_what_may_be_written_is_kept_for_them() {
+    let header = layered(600.0);
+    let mut plan = LayeredPlan::new(&header);
+    let mut points: Vec<Point> = Vec::new();
+    let mut next = |points: &[Point], is_due: bool| {
+        let freely = Seen::writing_freely(points, points.len() as f64 * VISIT_S, 600.0);
+        plan.next(&Seen { device_is_due: is_due, spares_writes: is_due, ..freely }).unwrap()
+    };
+    while points.len() < 12 {
+        let visit = next(&points, false);
+        points.push(point(&visit, 1e8));
+    }
+    assert!(!points.iter().any(is_device), "borders are still looked for");
+    while points.len() < 40 {
+        let visit = next(&points, true);
+        points.push(point(&visit, 1e8));
+    }
+    // The lines of the data sheet that write are visited again first of all.
+    let later: Vec<&Point> = points[12..].iter().filter(|p| p.role != Role::Named).collect();
+    let drawn = later.iter().take_while(|point| is_device(point)).count();
+    assert!((10..later.len()).contains(&drawn), "{drawn}, then the cache layer again");
+    assert!(later[..drawn].iter().all(|point| point.role == Role::Family));
+}
+
+#[test]
 fn where_writes_run_out_lines_that_write_are_visited_again_before_the_graphs() {
     let second_visits = |budget_s: f64| {
         let header = layered(budget_s);
