@@ -71,7 +71,8 @@ pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalErr
     }
     let device_bytes = progress.device_written_bytes(run.rig).unwrap_or(0);
     let exceeded = written::exceeded(run.header, device_bytes, progress.written_bytes(run.rig));
-    let limited = written::limited(run.header, &progress);
+    let limited =
+        written::limited(run.header, progress.writes_up_to_bytes, progress.lays_out_up_to_bytes);
     let closing = publish::closing_warnings(&run, &progress).into_iter();
     for warning in closing.chain(exceeded).chain(limited) {
         note(&mut run, &mut progress, warning)?;
@@ -177,10 +178,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             progress.written.expected_bytes(run.header, &progress.points, &visit.workload);
         let kept_bytes = share::kept_bytes(run, progress, &visit.workload);
         if expected_bytes > left_bytes.saturating_sub(kept_bytes) {
-            let work = &visit.workload;
-            if share::device_comes_first(run, progress, work)
-                || share::goes_on_with_less(progress, work, expected_bytes)
-            {
+            if share::gives_way(run, progress, &visit.workload) {
                 continue;
             }
             // What the vector does not use of its part is for the visits.
@@ -191,8 +189,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
                 }
                 continue;
             }
-            leave_out(run, progress, &visit, Some(expected_bytes))?;
-            if progress.goes_on_sparing(run.header) {
+            if goes_on_without(run, progress, &visit, Some(expected_bytes))? {
                 continue;
             }
             return Ok((EndReason::Written, None));
@@ -205,8 +202,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
                 keep(run, progress, point)?;
             }
             Err(Error::MaxWritten) => {
-                leave_out(run, progress, &visit, None)?;
-                if !progress.goes_on_sparing(run.header) {
+                if !goes_on_without(run, progress, &visit, None)? {
                     return Ok((EndReason::Written, None));
                 }
             }
@@ -296,13 +292,18 @@ fn measure_vector(
     Ok(None)
 }
 
-/// Notes that no more is to be written than this visit would need.
-fn leave_out(
+/// Goes on without a visit that `--max-written` has no room for, and without those like it: with fewer new files, or with
+/// fewer writes, which is noted. False if the run has to end.
+fn goes_on_without(
     run: &mut Run<'_>,
     progress: &mut Progress,
     visit: &Visit,
     expected_bytes: Option<u64>,
-) -> Result<(), JournalError> {
+) -> Result<bool, JournalError> {
+    let work = &visit.workload;
+    if expected_bytes.is_some_and(|bytes| share::needs_fewer_files(progress, work, bytes)) {
+        return Ok(true);
+    }
     let elapsed_s = progress.elapsed_s(run.rig);
     let left_s = run.budget_s - elapsed_s;
     let at = LeftOut {
@@ -312,8 +313,9 @@ fn leave_out(
         expected_bytes,
         visits: (left_s / progress.visit_s()) as u64,
     };
-    let warning = written::left_out(run.header, &visit.workload, &at);
-    note(run, progress, warning)
+    let warning = written::left_out(run.header, work, &at);
+    note(run, progress, warning)?;
+    Ok(progress.goes_on_sparing(run.header))
 }
 
 fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Option<Visit> {
@@ -361,6 +363,7 @@ fn seen_now<'a>(header: &Header, rig: &dyn Rig, progress: &'a Progress) -> Seen<
     let Progress { reads_only, absorbed_up_to_bytes, writes_up_to_bytes, .. } = *progress;
     let Progress { lays_out_up_to_bytes, device_is_due, .. } = *progress;
     Seen {
+        laid_out: progress.written.laid_out(&progress.points),
         reads_only,
         absorbed_up_to_bytes,
         writes_up_to_bytes,

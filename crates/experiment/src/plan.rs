@@ -58,6 +58,8 @@ impl Visit {
 pub struct Seen<'a> {
     /// All points so far, in order, those of earlier parts of a resumed run included.
     pub points: &'a [Point],
+    /// Points whose files there are, of all layers: those of this part of a run.
+    pub laid_out: &'a [Point],
     /// Seconds of the budget used.
     pub elapsed_s: f64,
     /// The budget, seconds.
@@ -85,6 +87,7 @@ impl<'a> Seen<'a> {
     pub fn writing_freely(points: &'a [Point], elapsed_s: f64, budget_s: f64) -> Self {
         Self {
             points,
+            laid_out: points,
             elapsed_s,
             budget_s,
             reads_only: false,
@@ -100,7 +103,7 @@ impl<'a> Seen<'a> {
 impl Seen<'_> {
     /// Whether a workload may still be visited.
     pub fn may_visit(&self, work: &Workload) -> bool {
-        let laid_out = || self.points.iter().map(|point| &point.workload);
+        let laid_out = || self.laid_out.iter().map(|point| &point.workload);
         let may_lay_out = |up_to_bytes: u64| {
             let needed_bytes =
                 || extent::files_bytes(laid_out().chain([work])) - extent::files_bytes(laid_out());

@@ -4,7 +4,6 @@
 use ioscape_model::units::{show_bytes, show_seconds};
 use ioscape_model::{Code, Header, Point, Severity, Spent, Warning, Workload};
 
-use crate::course::Progress;
 use crate::measure::SPARING_VISIT_S;
 use crate::plan::extent::files_bytes;
 use crate::plan::is_absorbed;
@@ -50,9 +49,14 @@ impl Written {
         self.through_s += (settling + measuring) * (1.0 - work.read_frac);
     }
 
+    /// Those of a run's points whose files there are.
+    pub(crate) fn laid_out<'a>(&self, points: &'a [Point]) -> &'a [Point] {
+        &points[self.earlier_points..]
+    }
+
     /// What laying out the files of a workload adds, bytes.
     pub(crate) fn layout_bytes(&self, points: &[Point], work: &Workload) -> u64 {
-        let known = || points[self.earlier_points..].iter().map(|point| &point.workload);
+        let known = || self.laid_out(points).iter().map(|point| &point.workload);
         files_bytes(known().chain([work])) - files_bytes(known())
     }
 }
@@ -146,25 +150,31 @@ pub(crate) struct LeftOut {
     pub(crate) visits: u64,
 }
 
-/// Says which workloads were kept to less data, or to fewer new files, than there is room for.
-pub(crate) fn limited(header: &Header, progress: &Progress) -> Vec<Warning> {
-    let Some(most_bytes) = header.limits.written_max_bytes else { return vec![] };
-    let because = format!("because of --max-written {}", show_bytes(most_bytes as f64));
-    let of = |up_to_bytes: u64| (up_to_bytes < u64::MAX).then(|| show_bytes(up_to_bytes as f64));
-    let writes = of(progress.writes_up_to_bytes).map(|most| {
-        format!(
-            "workloads that write to more than {most} were left out, {because}: larger \
-             regions have graphs of reads"
-        )
-    });
-    let files = of(progress.lays_out_up_to_bytes).map(|most| {
-        format!("reads that need more than {most} of new files were left out, {because}")
-    });
-    let warning = |text| {
-        Warning::new(Code::MaxWritten, text, "allow more by --max-written")
-            .with_severity(Severity::Note)
+/// Says that `--max-written` kept workloads to less data, or to fewer new files, bytes.
+pub(crate) fn limited(
+    header: &Header,
+    writes_up_to_bytes: u64,
+    lays_out_up_to_bytes: u64,
+) -> Option<Warning> {
+    let most_bytes = header.limits.written_max_bytes?;
+    let of = |up_to_bytes: u64, what: &str| {
+        let most = show_bytes(up_to_bytes as f64);
+        (up_to_bytes < u64::MAX).then(|| format!("workloads that {what} {most}"))
     };
-    writes.into_iter().chain(files).map(warning).collect()
+    let writes = of(writes_up_to_bytes, "write to more than");
+    let files = of(lays_out_up_to_bytes, "need new files of more than");
+    let graphs = if writes.is_some() { ": larger regions have graphs of reads" } else { "" };
+    let what: Vec<String> = writes.into_iter().chain(files).collect();
+    if what.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "{} were left out, because of --max-written {}{graphs}",
+        what.join(" and "),
+        show_bytes(most_bytes as f64)
+    );
+    let remedy = "allow more by --max-written";
+    Some(Warning::new(Code::MaxWritten, text, remedy).with_severity(Severity::Note))
 }
 
 /// More has arrived than was allowed.
@@ -184,7 +194,7 @@ pub(crate) fn exceeded(header: &Header, device_bytes: u64, own_bytes: u64) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::course::Earlier;
+    use crate::course::{Earlier, Progress};
     use ioscape_model::{Hints, Rules};
 
     #[test]

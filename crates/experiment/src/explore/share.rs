@@ -20,8 +20,8 @@ const VECTOR_KEPT_BYTES: u64 = 2 << 30;
 /// in a fifth of a second where writes are spared, and six of them wrote 400 MiB on a disk of 1 GB/s.
 const DEVICE_GRAPHS_SHARE: u64 = 16;
 
-/// … in runs that may write at least this many bytes. With less the graphs of the cache layer suffer: on a simulated NVMe
-/// drive three of them were missing with 9 GB, one with 10 GB, and none more than before with 12 and 16 GB.
+/// … in runs that may write at least this many bytes. With less the graphs of the cache layer suffer: on the simulated
+/// drive `nvme` three of them were missing with 9 GB, one with 10 GB, and none more than before with 12 and 16 GB.
 const DEVICE_GRAPHS_FROM_BYTES: u64 = 11 << 30;
 
 /// Bytes that a visit may not use: for the system vector while it is still to come (graphs that are not drawn yet need
@@ -45,29 +45,15 @@ fn leaves_bytes_to_device_graphs(run: &Run<'_>, progress: &Progress, work: &Work
     most_bytes >= DEVICE_GRAPHS_FROM_BYTES && work.access == Access::Buffered && owes_writes()
 }
 
-/// Says that a buffered visit found no room while graphs of the device layer that write are missing: these come first then,
-/// and what they leave is for the others.
-pub(super) fn device_comes_first(run: &Run<'_>, progress: &mut Progress, work: &Workload) -> bool {
-    let comes = !progress.device_is_due && leaves_bytes_to_device_graphs(run, progress, work);
-    progress.device_is_due |= comes;
-    comes
-}
-
-/// Halves the new files that later visits may need, or the data that they may write to, where this visit would write more
-/// than `--max-written` leaves; says whether it did.
-pub(super) fn goes_on_with_less(
-    progress: &mut Progress,
-    work: &Workload,
-    expected_bytes: u64,
-) -> bool {
+/// Says that this visit, which has no room, makes way for others: for graphs of the device layer that write, or for
+/// workloads that write to half of its data.
+pub(super) fn gives_way(run: &Run<'_>, progress: &mut Progress, work: &Workload) -> bool {
     if progress.reads_only {
         return false;
     }
-    let layout_bytes = progress.written.layout_bytes(&progress.points, work);
-    if layout_bytes > expected_bytes / 2 {
-        let is_less = layout_bytes / 2 < progress.lays_out_up_to_bytes;
-        progress.lays_out_up_to_bytes = progress.lays_out_up_to_bytes.min(layout_bytes / 2);
-        return is_less;
+    if !progress.device_is_due && leaves_bytes_to_device_graphs(run, progress, work) {
+        progress.device_is_due = true;
+        return true;
     }
     let is_large = work.read_frac < 1.0
         && work.access == Access::Buffered
@@ -78,4 +64,19 @@ pub(super) fn goes_on_with_less(
         progress.writes_up_to_bytes = work.unique_bytes / 2;
     }
     is_large
+}
+
+/// Says that files are most of what this visit would write, and that later ones may need half as much of them at most.
+pub(super) fn needs_fewer_files(
+    progress: &mut Progress,
+    work: &Workload,
+    expected_bytes: u64,
+) -> bool {
+    let half_bytes = progress.written.layout_bytes(&progress.points, work) / 2;
+    // A plan that heeds no limit asks for it again.
+    let is_less = half_bytes > expected_bytes / 4 && half_bytes < progress.lays_out_up_to_bytes;
+    if is_less && !progress.reads_only {
+        progress.lays_out_up_to_bytes = half_bytes;
+    }
+    is_less && !progress.reads_only
 }

@@ -12,8 +12,9 @@
 //! 6. What else the plans of both layers want, in proportion to their shares of the time and of what may be written; the data
 //!    sheet and the cold reads again from time to time, for their intervals.
 //!
-//! Late in the budget the device layer begins though the other has families left. All of this follows
-//! from the points and what they took, so that a run that is gone on with decides as it did.
+//! Late in the budget the device layer begins though the other has families left, and its graphs come first where a
+//! buffered visit finds no room beside what `--max-written` keeps for them. But for what that limit does, all of this
+//! follows from the points and what they took, so that a run that is gone on with decides as it did.
 
 use ioscape_model::{
     Header, Hosts, Layer, Point, Ranges, Role, SheetLine, Workload, datasheet, named,
@@ -224,7 +225,7 @@ impl LayeredPlan {
         let is_long = seen.budget_s >= DEVICE_BEGINS_BUDGET_S;
         let is_late = is_long && seen.elapsed_s > DEVICE_BEGINS * seen.budget_s;
         let has_graphs = device.has_families(device_seen);
-        if !has_graphs && seen.device_is_due {
+        if !has_graphs && is_long && seen.device_is_due && !seen.reads_only {
             return true;
         }
         if !is_late && !self.main.has_families(main_seen) {

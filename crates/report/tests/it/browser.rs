@@ -264,7 +264,7 @@ fn a_page_of_five_hundred_points_takes_hardly_longer_to_open_than_a_usual_one() 
     assert!(large_ms < SLOWER_MAX * usual_ms, "{usual_ms} ms and {large_ms} ms");
 }
 
-/// A whole run with five hundred workloads and as many visits.
+/// A whole run with five hundred workloads and as many visits. Most workloads of a map have one of a few request sizes, too.
 pub(crate) fn five_hundred() -> Record {
     let mut record = fixture::full();
     let template = record.estimates[0].clone();

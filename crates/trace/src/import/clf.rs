@@ -27,7 +27,7 @@ const MS: u64 = 1_000_000;
 const SESSION_NS: u64 = 30 * 60 * S;
 /// A server reads files in pieces of this size.
 const PIECE_BYTES: u64 = 64 << 10;
-/// Nobody was sent more at once: a line that says so is damaged, and would become events by the million.
+/// Nobody is sent more at once: a line that says so is damaged, and its reads might never end.
 const SENT_MAX_BYTES: u64 = 1 << 40;
 const NOT_FOUND: i16 = 2;
 const MONTHS: [&[u8]; 12] = [
@@ -369,10 +369,8 @@ a.example - - [10/Oct/2000:21:26:01 +0000] "GET /logo.png HTTP/1.1" 206 100 "-" 
         let mut state = State::default();
         state.take(&request(line.as_bytes()).unwrap(), &mut Ledger::default());
         assert_eq!(state.out.len(), 2, "open and stat");
-        assert_eq!(
-            std::iter::from_fn(|| state.next()).count() as u64,
-            3 + SENT_MAX_BYTES / PIECE_BYTES
-        );
+        let reads = std::iter::from_fn(|| state.next()).skip(2).take(3);
+        assert_eq!(reads.map(|read| read.offset / PIECE_BYTES).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     #[test]

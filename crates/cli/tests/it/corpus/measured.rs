@@ -18,7 +18,7 @@ use ioscape_test_support::{LoopDevice, run};
 const MIB: u64 = 1 << 20;
 /// Reads from all over a small file.
 const READS: &str = "unique_bytes=8MiB,size_mean=16k,read_frac=1,seq_frac=0";
-/// The same, seldom: most of the processors are left to other tests.
+/// 2000 of them per second, which leaves most of the processors to other tests.
 const FEW_READS: &str = "unique_bytes=8MiB,size_mean=16k,read_frac=1,seq_frac=0,rate=2000";
 
 /// Short visits: what is looked for shows at once.

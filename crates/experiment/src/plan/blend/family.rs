@@ -52,8 +52,9 @@ impl BlendPlan {
     /// The next visit where time is short or writes are running out: what the graphs need goes
     /// before points between them.
     pub(super) fn next_on_graphs(&self, seen: &Seen<'_>) -> Option<Visit> {
+        let is_due = seen.device_is_due && !self.settings.seeks_borders;
         let is_spared = self.settings.is_short || seen.spares_writes || seen.reads_only;
-        if is_spared { self.open_graphs(seen).into_iter().next() } else { None }
+        if is_spared || is_due { self.open_graphs(seen).into_iter().next() } else { None }
     }
 
     /// The graphs of a family: what is needed for three values of every parameter, and the rest.

@@ -101,9 +101,9 @@ fn graphs_of_the_device_layer_come_first_where_what_may_be_written_is_kept_for_t
     let header = layered(600.0);
     let mut plan = LayeredPlan::new(&header);
     let mut points: Vec<Point> = Vec::new();
-    let mut next = |points: &[Point], is_due: bool| {
+    let mut next = |points: &[Point], device_is_due: bool| {
         let freely = Seen::writing_freely(points, points.len() as f64 * VISIT_S, 600.0);
-        plan.next(&Seen { device_is_due: is_due, spares_writes: is_due, ..freely }).unwrap()
+        plan.next(&Seen { device_is_due, ..freely }).unwrap()
     };
     while points.len() < 12 {
         let visit = next(&points, false);
@@ -114,8 +114,7 @@ fn graphs_of_the_device_layer_come_first_where_what_may_be_written_is_kept_for_t
         let visit = next(&points, true);
         points.push(point(&visit, 1e8));
     }
-    // The lines of the data sheet that write are visited again first of all.
-    let later: Vec<&Point> = points[12..].iter().filter(|p| p.role != Role::Named).collect();
+    let later = &points[12..];
     let drawn = later.iter().take_while(|point| is_device(point)).count();
     assert!((10..later.len()).contains(&drawn), "{drawn}, then the cache layer again");
     assert!(later[..drawn].iter().all(|point| point.role == Role::Family));

@@ -98,7 +98,7 @@ impl Law {
     }
 }
 
-/// All steps are as long; each weighs what the law gives in its middle.
+/// All steps are equally long; each weighs what the law gives in its middle.
 fn weight_below(dist: SizeDist) -> Vec<f64> {
     let weight = |multiple: f64| match dist {
         SizeDist::Exponential => (-multiple).exp(),
