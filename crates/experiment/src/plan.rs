@@ -58,7 +58,7 @@ impl Visit {
 pub struct Seen<'a> {
     /// All points so far, in order, those of earlier parts of a resumed run included.
     pub points: &'a [Point],
-    /// Points whose files there are, of all layers: those of this part of a run.
+    /// Points of both layers whose files this part of the run has laid out.
     pub laid_out: &'a [Point],
     /// Seconds of the budget used.
     pub elapsed_s: f64,

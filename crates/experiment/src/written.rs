@@ -49,7 +49,7 @@ impl Written {
         self.through_s += (settling + measuring) * (1.0 - work.read_frac);
     }
 
-    /// Those of a run's points whose files there are.
+    /// The points whose files this part of the run has laid out; files of earlier parts were removed.
     pub(crate) fn laid_out<'a>(&self, points: &'a [Point]) -> &'a [Point] {
         &points[self.earlier_points..]
     }

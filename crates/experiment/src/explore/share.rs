@@ -16,8 +16,8 @@ const VECTOR_KEPT_FROM_BYTES: u64 = 8 << 30;
 /// writes more than was expected (btrfs with compression used 800 MiB).
 const VECTOR_KEPT_BYTES: u64 = 2 << 30;
 
-/// Of `--max-written` the graphs of the device layer have a 16th that buffered workloads leave alone: their visits are over
-/// in a fifth of a second where writes are spared, and six of them wrote 400 MiB on a disk of 1 GB/s.
+/// Buffered visits leave a 16th of `--max-written` to the graphs of the device layer. A visit of these graphs ends after
+/// 0.2 s once a third of what may be written is used; six of them wrote 400 MiB on a disk of 1 GB/s.
 const DEVICE_GRAPHS_SHARE: u64 = 16;
 
 /// … in runs that may write at least this many bytes. With less the graphs of the cache layer suffer: on the simulated

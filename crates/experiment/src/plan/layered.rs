@@ -13,8 +13,9 @@
 //!    sheet and the cold reads again from time to time, for their intervals.
 //!
 //! Late in the budget the device layer begins though the other has families left, and its graphs come first where a
-//! buffered visit finds no room beside what `--max-written` keeps for them. But for what that limit does, all of this
-//! follows from the points and what they took, so that a run that is gone on with decides as it did.
+//! buffered visit finds no room beside what `--max-written` keeps for them. A resumed run
+//! decides all of this as its first part did, from the points and how long they took; only what it may still write it
+//! counts by itself.
 
 use ioscape_model::{
     Header, Hosts, Layer, Point, Ranges, Role, SheetLine, Workload, datasheet, named,

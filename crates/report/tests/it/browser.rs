@@ -60,7 +60,7 @@ const TIME: &str = r#"<script>addEventListener("load", () => {
 /// An A4 sheet between the margins that a browser leaves, in its pixels.
 const SHEET_WIDTH: u32 = 715;
 
-/// What there is to see of pages on sheets.
+/// Collects from each sheet the tables that are cut off, the width that is needed in pixels, and the labels of the time axis.
 const LOOK: &str = r#"<script>addEventListener("load", () => {
   document.body.dataset.probe = JSON.stringify(Array.from(frames, ({ document: page }) => {
     const ticks = [...page.querySelectorAll("figure[data-chart=order] [aria-label='x-axis tick label'] text")];
@@ -195,7 +195,7 @@ fn the_page_is_drawn_in_the_dark() {
     look(true);
 }
 
-/// What paper shows of pages.
+/// Opens two pages as sheets of paper and returns what `LOOK` collects from each; `None` where there is no browser.
 fn on_paper(pages: [String; 2]) -> Option<Vec<serde_json::Value>> {
     let browser = Browser::find()?;
     // A browser without a head has no sheet to lay out before it prints: it gets the same rules.
@@ -264,17 +264,13 @@ fn a_page_of_five_hundred_points_takes_hardly_longer_to_open_than_a_usual_one() 
     assert!(large_ms < SLOWER_MAX * usual_ms, "{usual_ms} ms and {large_ms} ms");
 }
 
-/// A whole run with five hundred workloads and as many visits. Most workloads of a map have one of a few request sizes, too.
+/// A whole run with five hundred workloads and as many visits.
 pub(crate) fn five_hundred() -> Record {
     let mut record = fixture::full();
     let template = record.estimates[0].clone();
     for i in record.estimates.len()..500 {
         let mut estimate = template.clone();
-        estimate.workload = Workload {
-            unique_bytes: (i as u64 + 1) << 24,
-            size_mean: 4096 << (i % 7),
-            ..Workload::default()
-        };
+        estimate.workload = Workload { size_mean: 4096 * (i as u64 + 1), ..Workload::default() };
         estimate.throughput_bytes_per_s =
             Interval { mean: 1.234_567_89e9, low: 1.2e9, high: 1.3e9 };
         record.estimates.push(estimate);

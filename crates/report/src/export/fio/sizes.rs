@@ -47,7 +47,8 @@ pub fn size_table(work: &Workload) -> Vec<SizeShare> {
 
 /// The law of a workload's sizes: a multiple of `scale`, rounded to `align`, redrawn above `most`.
 struct Law {
-    /// What all steps below each weigh together, and at the end what all weigh. It does not depend on the scale.
+    /// At each index the sum of the weights of all steps before it; the last one is the sum of all weights. The scale
+    /// changes none of them.
     weight_below: Vec<f64>,
     scale: f64,
     align: f64,
