@@ -208,18 +208,21 @@ fn files_of(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// In a control group that gives two fifths of a processor.
+/// In a control group that gives a fifth of a processor.
 fn throttled() -> Look {
     let work = Workdir::new();
     let name = format!("ioscape-corpus-{}", std::process::id());
     let (one, two) = (Path::new("/sys/fs/cgroup/cpu"), Path::new("/sys/fs/cgroup"));
-    let (group, file, quota) = if one.join("cpu.cfs_quota_us").exists() || one.is_dir() {
-        (one.join(name), "cpu.cfs_quota_us", "40000")
+    // By its weight it comes before the tests beside it: what holds it back is its quota.
+    let (group, quota, weight) = if one.join("cpu.cfs_quota_us").exists() || one.is_dir() {
+        (one.join(name), ("cpu.cfs_quota_us", "20000"), ("cpu.shares", "262144"))
     } else {
-        (two.join(name), "cpu.max", "40000 100000")
+        (two.join(name), ("cpu.max", "20000 100000"), ("cpu.weight", "10000"))
     };
     fs::create_dir(&group).map_err(|error| format!("no control group here: {error}"))?;
-    let look = fs::write(group.join(file), quota)
+    let look = [quota, weight]
+        .iter()
+        .try_for_each(|(file, value)| fs::write(group.join(file), value))
         .map_err(|error| format!("no processor quota here: {error}"))
         .and_then(|()| {
             let into = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.display());
@@ -358,7 +361,7 @@ pub(super) const TRAPS: &[Trap] = &[
         }],
     },
     Trap {
-        built: "control group: two fifths of a processor",
+        built: "control group: a fifth of a processor",
         look: throttled,
         flags: &[Flag {
             what: "a container whose processor quota runs out during the run",
