@@ -219,8 +219,9 @@ fn another_system_than_the_record_s_is_refused() {
 fn an_interrupted_validation_scores_what_was_measured_twice() {
     let work = Workdir::new();
     claimed(&work, "claimed.jsonl", |_| {});
-    let validate = ["validate", "claimed.jsonl", "--workloads", "2", "--out", "v.jsonl"];
-    let mut run = Running::start(&work, &validate);
+    // Of this seed both are of one process, which leaves a processor to other tests.
+    let validate = ["validate", "claimed.jsonl", "--workloads", "2", "--seed", "5"];
+    let mut run = Running::start(&work, &[&validate[..], &["--out", "v.jsonl"]].concat());
     let text = || std::fs::read_to_string(work.path("v.jsonl")).unwrap_or_default();
     run.wait_until(|| text().contains("\"round\":1,\"role\":\"validation\""));
     run.signal(Signal::INT);

@@ -39,7 +39,7 @@ impl Probe for Cached {
     fn prepare(&mut self, at: &mut Workplace) -> Result<()> {
         let mut buffer = at.buffer(MIB);
         let length = at.room_bytes(CACHED_BYTES).max(MIB as u64);
-        let file = lay_out(at, FILE, (&mut buffer, length))?;
+        let (file, length) = lay_out(at, FILE, (&mut buffer, length))?;
         self.made = Some((file, buffer, length));
         Ok(())
     }
@@ -82,19 +82,19 @@ fn places(at: &mut Workplace, length: u64, bytes: usize) -> Vec<u64> {
     at.shuffled(length / step).into_iter().map(|number| number * step).collect()
 }
 
-/// A file whose every byte is on storage.
+/// A file whose every byte is on storage, and how long it became in the time that there is for it.
 pub(super) fn lay_out(
     at: &mut Workplace,
     name: &str,
     (buffer, length): (&mut Buffer, u64),
-) -> Result<OwnedFd> {
+) -> Result<(OwnedFd, u64)> {
     let file =
         open_at(at.root(), name, OFlags::empty()).map_err(|error| at.error("create", error))?;
-    lay_out_open(at, &file, (buffer, length))?;
-    Ok(file)
+    let length = lay_out_open(at, &file, (buffer, length))?;
+    Ok((file, length))
 }
 
-/// Fills an open file; answers how far it came in the time that there is for it.
+/// Fills an open file; answers how long it became in the time that there is for it.
 pub(super) fn lay_out_open(
     at: &mut Workplace,
     file: &OwnedFd,

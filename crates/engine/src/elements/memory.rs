@@ -46,7 +46,7 @@ impl Probe for Faults {
     fn prepare(&mut self, at: &mut Workplace) -> Result<()> {
         let mut buffer = at.buffer(MIB);
         let length = at.room_bytes(MAPPED_BYTES).max(MIB as u64);
-        let file = lay_out(at, FILE, (&mut buffer, length))?;
+        let (file, length) = lay_out(at, FILE, (&mut buffer, length))?;
         self.made = Some((File::from(file), length));
         let written = open_at(at.root(), WRITTEN, OFlags::empty());
         let written = File::from(written.map_err(|error| at.error("create", error))?);
@@ -120,7 +120,7 @@ impl Probe for Copies {
     fn prepare(&mut self, at: &mut Workplace) -> Result<()> {
         let mut buffer = at.buffer(MIB);
         let length = at.room_bytes(MAPPED_BYTES).max(MIB as u64);
-        let from = lay_out(at, "source", (&mut buffer, length))?;
+        let (from, length) = lay_out(at, "source", (&mut buffer, length))?;
         let to = open_at(at.root(), COPY, OFlags::empty());
         let to = to.map_err(|error| at.error("create", error))?;
         self.made = Some((File::from(from), File::from(to), length));

@@ -39,7 +39,7 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// Makes the directory and as many files as there is time for.
+    /// Makes the directory and as many files as there is time for, but at least 64.
     pub(super) fn make(at: &mut Workplace, name: &str, count: usize) -> Result<Self> {
         let root = at.root();
         rustix::fs::mkdirat(&root, name, Mode::RWXU).map_err(|error| at.error("create", error))?;
@@ -52,7 +52,7 @@ impl Crowd {
         for name in &residents {
             if made % 64 == 0 {
                 at.note_written(64 * PAGE as u64 / 8)?;
-                if at.now_s() > until_s {
+                if made > 0 && at.now_s() > until_s {
                     break;
                 }
             }

@@ -44,7 +44,7 @@ impl Probe for Syncs {
     fn prepare(&mut self, at: &mut Workplace) -> Result<()> {
         let mut buffer = at.buffer(1 << 20);
         let length = at.room_bytes(OVERWRITTEN_BYTES).max(1 << 20);
-        let file = lay_out(at, FILE, (&mut buffer, length))?;
+        let (file, length) = lay_out(at, FILE, (&mut buffer, length))?;
         self.made = Some((file, buffer, length));
         Ok(())
     }

@@ -9,16 +9,14 @@ use crate::error::Error;
 use crate::run_id::RunId;
 use crate::target::open_directory;
 
-fn limits(written_max_bytes: u64) -> Limits {
-    let pace = Pace { cheap_s: 0.001, costly_s: 0.01, ramp_s: 0.0, prepare_s: 60.0 };
-    Limits { pace, written_max_bytes, seed: 7 }
-}
+const PACE: Pace = Pace { cheap_s: 0.001, costly_s: 0.01, ramp_s: 0.0, prepare_s: 60.0 };
+const LIMITS: Limits = Limits { pace: PACE, written_max_bytes: u64::MAX, seed: 7 };
 
-fn open(path: &std::path::Path, written_max_bytes: u64, stop: bool) -> Elements {
+fn open(path: &std::path::Path, limits: Limits, stop: bool) -> Elements {
     let directory = Arc::new(open_directory(path).unwrap());
     let interrupt = Arc::new(AtomicBool::new(stop));
     let run = RunId::random().unwrap();
-    Elements::open(directory, &run, limits(written_max_bytes), interrupt).unwrap()
+    Elements::open(directory, &run, limits, interrupt).unwrap()
 }
 
 #[test]
@@ -31,10 +29,10 @@ fn every_element_belongs_to_one_part() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-#[test]
-fn each_element_is_measured_or_refused_with_a_reason_and_nothing_is_left() {
+/// Visits all parts: each element is measured or refused, and nothing is left.
+fn check(limits: Limits) {
     let place = tempfile::tempdir().unwrap();
-    let mut elements = open(place.path(), u64::MAX, false);
+    let mut elements = open(place.path(), limits, false);
     for part in 0..elements.parts() {
         let samples = elements.visit(part).unwrap();
         for name in elements.names(part) {
@@ -51,9 +49,19 @@ fn each_element_is_measured_or_refused_with_a_reason_and_nothing_is_left() {
 }
 
 #[test]
+fn each_element_is_measured_or_refused_with_a_reason_and_nothing_is_left() {
+    check(LIMITS);
+}
+
+#[test]
+fn files_that_there_was_no_time_to_fill_are_measured_as_far_as_they_came() {
+    check(Limits { pace: Pace { prepare_s: 0.0, ..PACE }, ..LIMITS });
+}
+
+#[test]
 fn no_more_is_written_than_may_be() {
     let place = tempfile::tempdir().unwrap();
-    let mut elements = open(place.path(), 1 << 20, false);
+    let mut elements = open(place.path(), Limits { written_max_bytes: 1 << 20, ..LIMITS }, false);
     assert!(matches!(elements.visit(0), Err(Error::MaxWritten)));
     drop(elements);
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
@@ -62,7 +70,7 @@ fn no_more_is_written_than_may_be() {
 #[test]
 fn an_interruption_ends_it_at_once_and_leaves_nothing() {
     let place = tempfile::tempdir().unwrap();
-    let mut elements = open(place.path(), u64::MAX, true);
+    let mut elements = open(place.path(), LIMITS, true);
     for part in 0..elements.parts() {
         assert!(matches!(elements.visit(part), Err(Error::Interrupted)), "part {part}");
     }

@@ -204,6 +204,21 @@ fn an_event_costs_few_bytes() {
     assert!(bytes < 9 * events.len(), "{} bytes per event", bytes as f64 / 1e5);
 }
 
+#[test]
+fn events_of_the_past_that_are_far_apart_cost_few_bytes_too() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    let hourly = |number| Event { start_ns: number * HOUR_NS, ..event(number) };
+    let events: Vec<Event> = (0..2000).map(hourly).collect();
+    let writer = StoreWriter::new(Vec::new(), Names::Hashed, &info()).unwrap();
+    let mut writer = writer.of_the_past();
+    for event in &events {
+        writer.event(event).unwrap();
+    }
+    let bytes = writer.close(&info()).unwrap();
+    assert!(bytes.len() < 40 * events.len(), "{} bytes", bytes.len());
+    assert_eq!(read(bytes).0.events, events);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 

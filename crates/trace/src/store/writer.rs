@@ -1,5 +1,5 @@
-//! Writes a trace while it happens: events are held back as long as earlier ones may still come,
-//! sorted, and laid down in row groups.
+//! Writes a trace while it happens, or of what is over: events are held back as long as earlier ones may still
+//! come, sorted, and laid down in row groups.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
@@ -45,6 +45,8 @@ pub struct StoreWriter<W: Write + Send> {
     began_ns: Option<u64>,
     entries: Vec<Entry>,
     chain: Chain,
+    /// Whether what is written may not wait until a row group is full.
+    is_live: bool,
 }
 
 /// The footers of row groups, each of which says where the one before it ended.
@@ -78,7 +80,16 @@ impl<W: Write + Send> StoreWriter<W> {
             newest_ns: 0,
             began_ns: None,
             entries: Vec::new(),
+            is_live: true,
         })
+    }
+
+    /// With full row groups only, however far apart its events are: for a trace of what is over, which can be made
+    /// again. A web site's log of months would otherwise have a row group for each visitor.
+    #[must_use]
+    pub fn of_the_past(mut self) -> Self {
+        self.is_live = false;
+        self
     }
 
     /// Bytes written so far; what is held in memory is not among them.
@@ -129,7 +140,7 @@ impl<W: Write + Send> StoreWriter<W> {
         let recorded_ns = first.start_ns.saturating_sub(self.began_ns.unwrap_or(0));
         let is_old = age_ns > recorded_ns.clamp(FIRST_GROUP_NS, SLOW_GROUP_NS)
             || (age_ns > GROUP_NS && held >= GROUP_EVENTS_MIN);
-        if held < 2 * GROUP_EVENTS && !is_old {
+        if held < 2 * GROUP_EVENTS && !(self.is_live && is_old) {
             return Ok(());
         }
         self.events.sort_by_key(|event| event.start_ns);
