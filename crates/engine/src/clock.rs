@@ -105,16 +105,14 @@ impl Counter {
             && std::fs::read_to_string(SOURCE).is_ok_and(|source| source.trim() == "tsc")
     }
 
-    /// Where the kernel trusts the counter, the counter and its rate.
+    /// Where the kernel trusts the counter, the counter and its rate. It runs evenly while the processor sleeps.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     fn calibrated() -> Option<Self> {
         if !Self::is_trusted() {
             return None;
         }
         let (began, zero) = (Instant::now(), ticks());
-        while began.elapsed() < Self::CALIBRATION {
-            std::hint::spin_loop();
-        }
+        std::thread::sleep(Self::CALIBRATION);
         let (ended, last) = (Instant::now(), ticks());
         let ns = ended.duration_since(began).as_nanos();
         let scale = u64::try_from((ns << 32) / u128::from(last.checked_sub(zero)?).max(1)).ok()?;

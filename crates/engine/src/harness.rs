@@ -14,7 +14,8 @@ use crate::worker::{Shared, Task, Worker};
 const SHARE_MAX: f64 = 0.05;
 /// From here on it is the harness that is measured.
 const SHARE_BOUND: f64 = 0.5;
-const SLICE_NS: u64 = 10_000_000;
+/// Tens of thousands of requests.
+const SLICE_NS: u64 = 4_000_000;
 const SLICES: usize = 5;
 
 /// Seconds per request: the least of a few slices, since whatever else runs here only adds.

@@ -115,7 +115,7 @@ fn write(
     let unwritten = |error: StoreError| out_file::failed(&trace.path, error.into(), "--out");
     let file = BufWriter::new(trace.file.try_clone()?);
     let store = StoreWriter::new(file, names, &TraceInfo::default()).map_err(unwritten)?;
-    let mut store = store.of_the_past();
+    let mut store = store.with_full_groups();
     read_all(format, inputs, &mut store).map_err(|error| match error {
         Error::Write(error) => out_file::failed(&trace.path, error, "--out"),
         Error::OtherFormat { .. } | Error::Empty(_) => usage(error.to_string()),

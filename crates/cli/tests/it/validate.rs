@@ -219,7 +219,7 @@ fn another_system_than_the_record_s_is_refused() {
 fn an_interrupted_validation_scores_what_was_measured_twice() {
     let work = Workdir::new();
     claimed(&work, "claimed.jsonl", |_| {});
-    // Of this seed both are of one process, which leaves a processor to other tests.
+    // With this seed both workloads have one process, which leaves a processor to other tests.
     let validate = ["validate", "claimed.jsonl", "--workloads", "2", "--seed", "5"];
     let mut run = Running::start(&work, &[&validate[..], &["--out", "v.jsonl"]].concat());
     let text = || std::fs::read_to_string(work.path("v.jsonl")).unwrap_or_default();
@@ -235,6 +235,7 @@ fn an_interrupted_validation_scores_what_was_measured_twice() {
     assert!(said.contains("blend"), "{said}");
     let trial = record(&work.path("v.jsonl"));
     assert_eq!(trial.end.unwrap().reason, EndReason::Interrupted);
+    assert!(trial.points.iter().all(|point| point.workload.process_num == 1));
     assert!(work.path("v.html").exists());
     assert!(work.left_behind().is_empty(), "{:?}", work.left_behind());
 }

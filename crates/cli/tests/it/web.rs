@@ -57,6 +57,11 @@ fn imported() -> [Vec<u8>; 2] {
     }
     std::fs::write(work.path("access.log"), text).unwrap();
     work.stdout(&["trace", "import", "clf", "access.log", "-o", "web.trace"]);
+    let bytes = std::fs::metadata(work.path("web.trace")).unwrap().len();
+    assert!(
+        bytes < 100 * REQUESTS,
+        "{bytes} bytes: visits lie far apart, and still share row groups"
+    );
     work.stdout(&["trace", "model", "web.trace", "-o", "site.json"]);
     SITE.map(|name| std::fs::read(work.path(name)).unwrap())
 }

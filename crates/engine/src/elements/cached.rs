@@ -88,34 +88,24 @@ pub(super) fn lay_out(
     name: &str,
     (buffer, length): (&mut Buffer, u64),
 ) -> Result<(OwnedFd, u64)> {
-    let file =
-        open_at(at.root(), name, OFlags::empty()).map_err(|error| at.error("create", error))?;
-    let length = lay_out_open(at, &file, (buffer, length))?;
-    Ok((file, length))
-}
-
-/// Fills an open file; answers how long it became in the time that there is for it.
-pub(super) fn lay_out_open(
-    at: &mut Workplace,
-    file: &OwnedFd,
-    (buffer, length): (&mut Buffer, u64),
-) -> Result<u64> {
     /// A file this long is of use, bytes.
     const LEAST_BYTES: u64 = 4 << 20;
+    let file =
+        open_at(at.root(), name, OFlags::empty()).map_err(|error| at.error("create", error))?;
     let until_s = at.now_s() + at.pace().prepare_s;
     let mut offset = 0;
     while offset < length && (at.now_s() < until_s || offset < LEAST_BYTES) {
         let piece = (length - offset).min(MIB as u64);
         at.note_written(piece)?;
-        write_at(file, buffer.get(piece as usize), offset)
+        write_at(&file, buffer.get(piece as usize), offset)
             .map_err(|error| at.error("write", error))?;
         offset += piece;
         if offset % (8 * MIB as u64) == 0 {
-            rustix::fs::fdatasync(file).map_err(|error| at.error("write back", error))?;
+            rustix::fs::fdatasync(&file).map_err(|error| at.error("write back", error))?;
         }
     }
-    rustix::fs::fsync(file).map_err(|error| at.error("write back", error))?;
-    Ok(offset)
+    rustix::fs::fsync(&file).map_err(|error| at.error("write back", error))?;
+    Ok((file, offset))
 }
 
 /// Files that grow and are cut, and their room.

@@ -84,7 +84,6 @@ impl Probe for Forgotten {
         if at.room_bytes(FILLER_BYTES) == FILLER_BYTES {
             let mut buffer = at.buffer(1 << 20);
             let (file, _) = lay_out(at, FILLER, (&mut buffer, FILLER_BYTES))?;
-            rustix::fs::fdatasync(&file).map_err(|error| at.error("write back", error))?;
             self.filler = Some((file, buffer));
         }
         self.account = Some(account);

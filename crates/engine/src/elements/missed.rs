@@ -11,7 +11,7 @@ use ioscape_model::ElementName::{
 use rustix::fs::{Advice, OFlags};
 
 use super::Probe;
-use super::cached::lay_out_open;
+use super::cached::lay_out;
 use super::mapping::Mapping;
 use super::sample::Shape;
 use super::workplace::{Buffer, Enough, PAGE, Workplace, open_at, read_at, write_at};
@@ -48,10 +48,8 @@ impl Probe for Missed {
 
     fn prepare(&mut self, at: &mut Workplace) -> Result<()> {
         let mut buffer = at.buffer(MIB);
-        let file =
-            open_at(at.root(), FILE, OFlags::empty()).map_err(|error| at.error("create", error))?;
         let length = at.room_bytes(COLD_BYTES).max(4 << 20);
-        let length = lay_out_open(at, &file, (&mut buffer, length))?;
+        let (file, length) = lay_out(at, FILE, (&mut buffer, length))?;
         let made = Made { file: File::from(file), buffer, length };
         let kept = made.drop_pages(at)?;
         if kept > KEPT_MAX {
@@ -186,10 +184,8 @@ impl Probe for Direct {
     fn prepare(&mut self, at: &mut Workplace) -> Result<()> {
         let mut buffer = at.buffer(MIB);
         let failed = |at: &Workplace, error| at.error("create", error);
-        let file = open_at(at.root(), DIRECT_FILE, OFlags::empty());
-        let file = file.map_err(|error| failed(at, error))?;
         let length = at.room_bytes(DIRECT_BYTES).max(4 << 20);
-        let length = lay_out_open(at, &file, (&mut buffer, length))?;
+        let (_, length) = lay_out(at, DIRECT_FILE, (&mut buffer, length))?;
         let direct = open_at(at.root(), DIRECT_FILE, OFlags::DIRECT).map(File::from).ok();
         // Some filesystems open for direct access and take a cached page all the same.
         let direct = direct.filter(|direct| {

@@ -94,9 +94,9 @@ fn overwrite(
     let dirty = |call: u64| {
         (0..pieces).try_for_each(|number| {
             let index = (call as usize * pieces + number) % places.len();
-            // The last ones over a small file would join others: they are moved on by a page.
-            let lap = ((call as usize * pieces + number) / places.len() % 60) as u64;
-            write_at(file, buffer.get(piece), places[index] * unit + lap * PAGE as u64)
+            // The last ones over a small file leave a page between them and the ones before, so that no two join.
+            let lap = ((call as usize * pieces + number) / places.len() % 32) as u64;
+            write_at(file, buffer.get(piece), places[index] * unit + 2 * lap * PAGE as u64)
         })
     };
     let shape = Shape::pages(count, pieces);

@@ -109,7 +109,8 @@ impl Workplace {
         limits: Limits,
         interrupt: Arc<AtomicBool>,
     ) -> Result<Self> {
-        let room_bytes = directory.free_bytes()? / ROOM_SHARE;
+        // In whole mebibytes: pieces of files are as long as that, and begin where a page does.
+        let room_bytes = directory.free_bytes()? / ROOM_SHARE >> 20 << 20;
         let scratch = Scratch::new(Arc::clone(&directory), run, number)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(scratch.path(), flags, Mode::empty())

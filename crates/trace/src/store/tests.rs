@@ -205,12 +205,13 @@ fn an_event_costs_few_bytes() {
 }
 
 #[test]
-fn events_of_the_past_that_are_far_apart_cost_few_bytes_too() {
-    const HOUR_NS: u64 = 3_600_000_000_000;
-    let hourly = |number| Event { start_ns: number * HOUR_NS, ..event(number) };
-    let events: Vec<Event> = (0..2000).map(hourly).collect();
+fn events_that_are_far_apart_cost_few_bytes_in_full_groups() {
+    const MINUTE_NS: u64 = 60_000_000_000;
+    let each_minute = |number| Event { start_ns: number * MINUTE_NS, ..event(number) };
+    // More than are held at once.
+    let events: Vec<Event> = (0..70_000).map(each_minute).collect();
     let writer = StoreWriter::new(Vec::new(), Names::Hashed, &info()).unwrap();
-    let mut writer = writer.of_the_past();
+    let mut writer = writer.with_full_groups();
     for event in &events {
         writer.event(event).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Writes a trace while it happens, or of what is over: events are held back as long as earlier ones may still
+//! Writes a trace while it happens, or of what is long over: events are held back as long as earlier ones may still
 //! come, sorted, and laid down in row groups.
 
 use std::hash::{BuildHasher, RandomState};
@@ -45,7 +45,7 @@ pub struct StoreWriter<W: Write + Send> {
     began_ns: Option<u64>,
     entries: Vec<Entry>,
     chain: Chain,
-    /// Whether what is written may not wait until a row group is full.
+    /// Whether old events are written before there are enough for a row group.
     is_live: bool,
 }
 
@@ -84,10 +84,10 @@ impl<W: Write + Send> StoreWriter<W> {
         })
     }
 
-    /// With full row groups only, however far apart its events are: for a trace of what is over, which can be made
-    /// again. A web site's log of months would otherwise have a row group for each visitor.
+    /// Waits until there are events enough for a row group, however far apart they are: for a trace that is of no use
+    /// before it is whole. A web site's log of months would otherwise have a row group for each visitor.
     #[must_use]
-    pub fn of_the_past(mut self) -> Self {
+    pub fn with_full_groups(mut self) -> Self {
         self.is_live = false;
         self
     }

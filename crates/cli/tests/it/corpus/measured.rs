@@ -220,9 +220,8 @@ fn throttled() -> Look {
         (two.join(name), ("cpu.max", "20000 100000"), ("cpu.weight", "10000"))
     };
     fs::create_dir(&group).map_err(|error| format!("no control group here: {error}"))?;
-    let look = [quota, weight]
-        .iter()
-        .try_for_each(|(file, value)| fs::write(group.join(file), value))
+    fs::write(group.join(weight.0), weight.1).ok();
+    let look = fs::write(group.join(quota.0), quota.1)
         .map_err(|error| format!("no processor quota here: {error}"))
         .and_then(|()| {
             let into = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.display());
