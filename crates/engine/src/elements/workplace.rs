@@ -110,7 +110,8 @@ impl Workplace {
         interrupt: Arc<AtomicBool>,
     ) -> Result<Self> {
         // In whole mebibytes: pieces of files are as long as that, and begin where a page does.
-        let room_bytes = directory.free_bytes()? / ROOM_SHARE >> 20 << 20;
+        let room_bytes = directory.free_bytes()? / ROOM_SHARE;
+        let room_bytes = room_bytes - room_bytes % (1 << 20);
         let scratch = Scratch::new(Arc::clone(&directory), run, number)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(scratch.path(), flags, Mode::empty())
