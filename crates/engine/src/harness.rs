@@ -14,7 +14,7 @@ use crate::worker::{Shared, Task, Worker};
 const SHARE_MAX: f64 = 0.05;
 /// From here on it is the harness that is measured.
 const SHARE_BOUND: f64 = 0.5;
-/// Tens of thousands of requests.
+/// In this time the harness makes tens of thousands of requests.
 const SLICE_NS: u64 = 4_000_000;
 const SLICES: usize = 5;
 

@@ -15,7 +15,7 @@ use ioscape_model::{Code, Warning, Workload};
 use ioscape_test_support::{Mount, skipped};
 use tempfile::TempDir;
 
-/// Figures and doubts of a visit of six tenths of a second: in a quarter of it each byte is read once at 1 GB/s.
+/// Figures and doubts of a visit of 0.6 s, in which a device of 1 GB/s delivers the data six times.
 struct Shown {
     hit_fraction: f64,
     /// Delivered to this process over read by it.

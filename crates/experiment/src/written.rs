@@ -157,12 +157,12 @@ pub(crate) fn limited(
     lays_out_up_to_bytes: u64,
 ) -> Option<Warning> {
     let most_bytes = header.limits.written_max_bytes?;
-    let of = |up_to_bytes: u64, what: &str| {
+    let left_out = |up_to_bytes: u64, what: &str| {
         let most = show_bytes(up_to_bytes as f64);
         (up_to_bytes < u64::MAX).then(|| format!("workloads that {what} {most}"))
     };
-    let writes = of(writes_up_to_bytes, "write to more than");
-    let files = of(lays_out_up_to_bytes, "need new files of more than");
+    let writes = left_out(writes_up_to_bytes, "write to more than");
+    let files = left_out(lays_out_up_to_bytes, "need new files of more than");
     let graphs = if writes.is_some() { ": larger regions have graphs of reads" } else { "" };
     let what: Vec<String> = writes.into_iter().chain(files).collect();
     if what.is_empty() {

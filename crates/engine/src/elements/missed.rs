@@ -183,7 +183,6 @@ impl Probe for Direct {
 
     fn prepare(&mut self, at: &mut Workplace) -> Result<()> {
         let mut buffer = at.buffer(MIB);
-        let failed = |at: &Workplace, error| at.error("create", error);
         let length = at.room_bytes(DIRECT_BYTES).max(4 << 20);
         let (_, length) = lay_out(at, DIRECT_FILE, (&mut buffer, length))?;
         let direct = open_at(at.root(), DIRECT_FILE, OFlags::DIRECT).map(File::from).ok();
@@ -200,7 +199,7 @@ impl Probe for Direct {
             }
         }
         let durable = open_at(at.root(), DIRECT_FILE, OFlags::DSYNC);
-        let durable = File::from(durable.map_err(|error| failed(at, error))?);
+        let durable = File::from(durable.map_err(|error| at.error("create", error))?);
         self.made = Some((durable, direct, buffer, length));
         Ok(())
     }

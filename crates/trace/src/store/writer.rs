@@ -1,4 +1,4 @@
-//! Writes a trace while it happens, or of what is long over: events are held back as long as earlier ones may still
+//! Writes a trace of what happens now or is long over: events are held back as long as earlier ones may still
 //! come, sorted, and laid down in row groups.
 
 use std::hash::{BuildHasher, RandomState};
@@ -45,7 +45,7 @@ pub struct StoreWriter<W: Write + Send> {
     began_ns: Option<u64>,
     entries: Vec<Entry>,
     chain: Chain,
-    /// Whether old events are written before there are enough for a row group.
+    /// Whether the writer closes a row group early, once its events have waited for seconds or minutes.
     is_live: bool,
 }
 
