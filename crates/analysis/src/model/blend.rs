@@ -219,8 +219,7 @@ impl Blend {
     pub fn guess(&self, work: &Workload) -> Guess {
         let ln_throughput = self.law.ln_throughput(work);
         let (correction, variance) = match &self.correction {
-            // The parameters' own doubt is left out: with it, beside the correction, intervals held 74 %
-            // of the workloads on twelve simulated devices (90 % were due) with the law of commit f0dba86.
+            // The parameters' own doubt is not added to the correction's: it is in what the correction has seen the law miss.
             Some(correction) => correction.at(&self.law, work),
             None => (0.0, self.variance_of(&|law| law.ln_throughput(work))),
         };

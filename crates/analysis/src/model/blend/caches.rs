@@ -18,7 +18,7 @@ const MOSTLY: f64 = 0.9;
 pub(super) const PAGE_BYTES: f64 = 4096.0;
 /// Direct requests have no cache. The law needs a level whose misses they pay for: a cache of a page.
 const PSEUDO_CACHE_BYTES: f64 = PAGE_BYTES;
-/// Two sizes closer than this factor are one cache. A choice: borders are found to 10 %, limits known.
+/// Two sizes closer than this factor are one cache. A choice, far wider than a border's doubt (5 %).
 const SAME_CACHE: f64 = 1.4;
 /// Data must exceed a cache by this factor for samples to say something about what is beyond: a quarter
 /// of the requests miss it. A choice.
@@ -30,8 +30,8 @@ pub(super) fn tells_of_writes(direct: &Sample) -> bool {
     is_mostly(&direct.workload, WRITE) && direct.workload.fsync_every == 0
 }
 
-/// The figures of a law that are not fitted: how many levels it has, where storage begins, and what is read off the
-/// samples directly.
+/// What a law has beside its fitted parameters: how many levels, where storage begins, and what the machine says or
+/// samples show directly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Shape {
     /// How many caches for reads and for writes.
@@ -41,7 +41,7 @@ pub(super) struct Shape {
     pub(super) first_to_storage: [usize; 2],
     /// Processor time of a cached read, whatever its size, seconds: half of the quickest read seen. Fitted, it made
     /// the law no better (`docs/experiments.md`). It counts as exact: no interval has its doubt. With direct access
-    /// half of a device's read counts as processor time; ξ takes it back where several are in flight.
+    /// half of a device's read counts as processor time; where several are in flight, ξ may take that back.
     pub(super) read_copy_fixed_s: f64,
     /// Pages that a kernel reads ahead at most, where it reads ahead what misses its page cache, the first cache for
     /// reads.
@@ -60,7 +60,7 @@ pub(super) struct Caches {
     pub(super) read: Vec<f64>,
     /// Amounts of dirty data from which on writers begin to wait.
     pub(super) write: Vec<f64>,
-    /// For each of the latter, whether it is the page cache itself, where writes of new pages wait for
+    /// For each of the latter, whether it is a cache for reads, as the page cache is, where writes of new pages wait for
     /// old ones to go: it changes with the cache for reads.
     pub(super) is_page_cache: Vec<bool>,
     /// Index of the first real cache: 1 with direct access, whose first is a pseudo-cache.
@@ -68,7 +68,8 @@ pub(super) struct Caches {
     /// True where no border was found on writes, and direct writes tell what lies beyond: the only cache for writes
     /// is then as large as the machine lets dirty data grow.
     pub(super) is_write_size_assumed: bool,
-    /// Whether the device layer says what write-back costs: no visit was far beyond the write cache.
+    /// Whether the device layer's direct writes say what write-back costs, in place of visits: no visit passed the page
+    /// cache, and there are such writes.
     pub(super) has_device_writes: bool,
     /// True if no visit touched more data than the page cache holds: the size of the only cache for reads is what
     /// the machine says, and cold reads measured what lies beyond.
@@ -199,7 +200,7 @@ pub(super) fn is_mostly(work: &Workload, direction: usize) -> bool {
     share >= MOSTLY
 }
 
-/// Least time of a request alone in flight, in warm visits that mostly read, or write, seconds; in all of them where
+/// Least time of a request of a process that has one in flight, in warm visits that mostly read, or write, seconds; in all of them where
 /// there are no such visits.
 pub(super) fn quickest_s(training: &Training, direction: usize) -> f64 {
     let least = |is: &dyn Fn(&Workload) -> bool| {

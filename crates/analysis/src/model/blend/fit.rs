@@ -49,8 +49,9 @@ pub(super) fn best_fit(
 }
 
 /// Fits the law to samples, residuals in units of the sample's own error and the misfit: first to those without
-/// extras; then, to the extras, the parameters that only they depend on and the limits that the first fit left
-/// open. All other parameters stay as without extras.
+/// extras; then, to the extras, the parameters that only they depend on and, within their doubt of the first fit, the
+/// limits: what that found stays, what it left open is found. All other parameters stay as without extras, and so
+/// does the cost, which is of the first fit.
 pub(super) fn fit_law(
     samples: &[&Sample],
     caches: &Caches,
@@ -100,8 +101,8 @@ pub(super) fn residual(sample: &Sample, law: &Law) -> f64 {
     sample.ln_throughput - law.ln_throughput(&sample.workload)
 }
 
-/// Where the search begins: the priors' means, and these with each limit at the most that was seen. A limit that is far
-/// above that changes nothing and is not found. Four more starts, elsewhere in other parameters, made no prediction better
+/// Where the search begins: the priors' means, and these with each limit at a third, which usually is the most that was
+/// seen. A limit that is far above that changes nothing and is not found. Four more starts, elsewhere in other parameters, made no prediction better
 /// (`docs/experiments.md`).
 fn starts(priors: &[Prior]) -> [Vec<f64>; 2] {
     let mean: Vec<f64> = priors.iter().map(|prior| prior.mean).collect();

@@ -9,7 +9,7 @@
 //! ```text
 //! norm₈(x, y)   = (x⁸ + y⁸)^(1/8)                            a soft maximum
 //! shared(x, y)  = σ (x + y) + (1 − σ) norm₈(x, y)            one limit for both, or one for each
-//! softmax(W, S) = W + W/10 · ln(1 + exp(10 (S − W)/W))       likewise, exactly W where S is much smaller
+//! softmax(W, S) = W + W/10 · ln(1 + exp(10 (S − W)/W))       likewise, W to 5 in a million where S is much smaller
 //! hᵢ     = min(1, C_i₊₁/U) − min(1, C_i/U); the last 1 − min(1, C_n/U)
 //!                                                            share that misses cache i and hits the next
 //! L'     = L (1 + 0.3 (min(N, P) − 1))                       data that processors' caches hold
@@ -69,13 +69,17 @@
 //!
 //! ```text
 //! K      = min((1 − r)(1 − min(1, D/U)) 2 s/b_w, copy z/(1 − z)), z = 2 s/b_w · m_w/(P ((1 − q (1 − ρ)) A + s/B))
-//!                                                            no more than storage takes; without fdatasyncs
+//!                                                            without fdatasyncs
 //! ```
+//!
+//! `z` is the share of the processors that these threads take where storage is busy with writes all the time: they
+//! cannot take more, `K/(copy + K) ≤ z`.
 //!
 //! Several processes with files of their own do not share a full page cache evenly for long: who finds less asks less
 //! often, and its pages are the first to go. With `g` of `N` processes ahead, whose files of `U/N` bytes are all cached, the
 //! others find `h_g = (C N/U − g)/(N − g)` and miss `m = 1 − h_g`. One more gets ahead while `(N − g) h_g > 1` and
-//! `−e ln m > 0.8`, `e = m M/(copy + m M)`, `M` the storage time of a miss. Then
+//! `−e ln m > 0.8`, `e = m M/(copy + m M)`, `M` the storage time of a read
+//! that misses, times `r`; waits for writes are left out. Then
 //!
 //! ```text
 //! X      = √(X_even · (X(g, g U/N) + X(N − g, C/h_g)))         X(N, U) for so many processes and data
@@ -108,16 +112,16 @@ const PIECE_PAGES: f64 = 320.0;
 /// Width of the corner from waiting for oneself to waiting for a busy storage, as a share of the wait: where both
 /// are equal 7 % (0.1 ln 2) above. Measured curves have round corners; how round each of these is, is a choice.
 const SOFTNESS: f64 = 0.1;
-/// Exponent of the corner between waiting and queueing: where both are equal 41 % (2^½) above. Half way from the
-/// balanced-job bound (exponent 1) to the asymptotes (infinity).
+/// Exponent of the corner between waiting and queueing: where both are equal 41 % (2^½) above. Its reciprocal
+/// lies half way from that of the balanced-job bound (exponent 1) to that of the asymptotes (infinity).
 const QUEUEING: f64 = 2.0;
 /// Exponent of the corner where several resources are needed: 9 % (2^⅛) above. Slices of a processor's time are hardly a
 /// queue, so that this goes for processors that are shared, too (with 6 for these errors are alike: `docs/experiments.md`).
-/// As the next one a power of two, given by its logarithm.
-const RESOURCES: u32 = 3;
+/// As [`FLUSHING_LOG2`] a power of two, given by its logarithm.
+const RESOURCES_LOG2: u32 = 3;
 /// Exponent of the corner between the writes of an fdatasync and what storage takes at a time, 4: 16 % (2^−¼) below,
 /// for the smaller counts.
-const FLUSHING: u32 = 2;
+const FLUSHING_LOG2: u32 = 2;
 
 /// Cache that each further processor adds, as a share of what one processor alone has. Of 90 MiB one process on
 /// 16 processors read 6.8 GB/s, 16 read 189 GB/s: more than 16 times as much, for each had 6 MiB to itself. Without
@@ -133,7 +137,8 @@ const WRITE_BACK_COST: f64 = 2.0;
 
 /// Processes that find less in a full cache than others ask less often for their pages, and lose more of them. Under
 /// least-recently-used replacement (Che et al. 2002) the difference grows by itself where `−e ln m` exceeds 1, with the
-/// share `m` that misses and the share `e` of the time that is waited for misses; 0.8 fits measurements best.
+/// share `m` that misses and the share `e` of the time that is waited for misses; where processes
+/// fall behind, 0.8 fits what they were seen to do best (`docs/experiments.md`, its table of thresholds).
 const UNEVEN_FROM: f64 = 0.8;
 /// The rate is so far from that of an even share to that of the most uneven one, as a logarithm: the kernel keeps pages
 /// by two lists, and visits end before all is uneven. With 0.3 to 0.6 errors are alike (`docs/experiments.md`).
@@ -344,7 +349,7 @@ impl Law {
         let every = f64::from(work.fsync_every);
         let written_s = self.written_s(work).unwrap_or(0.0);
         let parallel = self.get(Common::SyncParallel);
-        let at_a_time = norm(FLUSHING, every.recip(), parallel.recip()).recip().max(1.0);
+        let at_a_time = norm(FLUSHING_LOG2, every.recip(), parallel.recip()).recip().max(1.0);
         let sync_s = self.get(Common::Sync) / every;
         let spent_s = written_s + sync_s;
         (spent_s, (written_s / at_a_time + sync_s) / spent_s)
@@ -359,11 +364,11 @@ impl Law {
         let shared = self.get(Common::LimitShared);
         let limited = |of: [f64; 2], reads, writes| {
             let (reads, writes) = (of[READ] / self.get(reads), of[WRITE] / self.get(writes));
-            shared * (reads + writes) + (1.0 - shared) * norm(RESOURCES, reads, writes)
+            shared * (reads + writes) + (1.0 - shared) * norm(RESOURCES_LOG2, reads, writes)
         };
         let requests = limited(times.requests, Common::RequestLimit, Common::RequestLimit);
         let moving = limited(times.bytes, Common::ReadLimit, Common::WriteLimit);
-        norm(RESOURCES, working / at_a_time, norm(RESOURCES, requests, moving))
+        norm(RESOURCES_LOG2, working / at_a_time, norm(RESOURCES_LOG2, requests, moving))
     }
 
     /// Mean response time of a request, seconds.
@@ -376,8 +381,8 @@ impl Law {
         // out at depth 1, which is to come out as it does without.
         let copied = self.copied_s(times, depth);
         let at_depth_1 = self.queued_s(times, process_num, 1.0);
-        let corner = at_depth_1 / norm(RESOURCES, at_depth_1, copied);
-        depth * norm(RESOURCES, queued / depth, copied) * corner
+        let corner = at_depth_1 / norm(RESOURCES_LOG2, at_depth_1, copied);
+        depth * norm(RESOURCES_LOG2, queued / depth, copied) * corner
     }
 
     /// Processor time of a request with so many in flight, seconds.
@@ -401,7 +406,8 @@ impl Law {
         let processors = self.get(Common::Processors);
         let copied_s = self.copied_s(times, depth);
         let shared_s = at_a_time * (copied_s + times.write_back_s) / processors;
-        norm(RESOURCES, queued, shared_s) * alone / norm(RESOURCES, alone, copied_s / processors)
+        norm(RESOURCES_LOG2, queued, shared_s) * alone
+            / norm(RESOURCES_LOG2, alone, copied_s / processors)
     }
 
     fn ln_requests_per_s(&self, times: &Times, work: &Workload) -> f64 {

@@ -37,7 +37,8 @@ pub(super) enum Common {
     SyncParallel,
 }
 
-/// Parameters that only workloads with several requests in flight or with fdatasyncs depend on.
+/// Parameters that only workloads with several requests in flight or with fdatasyncs depend on: these and only these stand
+/// at the table's end.
 pub(super) const EXTRAS: std::ops::Range<usize> = Common::DepthCopy as usize..TABLE.len();
 
 /// Limits of storage, and how far reads and writes share them.
@@ -110,7 +111,7 @@ pub(super) const TABLE: [Parameter; 17] = [
         mean: |seen, _| seen.processor_cache_bytes().ln(),
         why: "a step at the processor's cache is not one of storage" },
     Parameter { name: "memory_cost", symbol: "κ", unit: "1", scale: Scale::Ln, sd: 1.0,
-        about: "extra time of copying from memory, over that from the processor's cache",
+        about: "extra time of copying from memory, as a share of the time from the processor's cache",
         expected: "0.5",
         mean: |_, _| 0.5_f64.ln(),
         why: "the height of that step" },
@@ -156,12 +157,12 @@ pub(super) const TABLE: [Parameter; 17] = [
         mean: |_, _| 1.0,
         why: "some volumes count reads and writes together, others apart" },
     Parameter { name: "depth_copy_cost", symbol: "ξ", unit: "1", scale: Scale::Ln, sd: 0.7,
-        about: "processor time of a request among many in flight, over one alone",
+        about: "processor time of a request among many in flight, divided by that of one alone",
         expected: "1, no cost",
         mean: |_, _| 0.0,
         why: "requests in flight are handed over in batches, by another engine than one alone" },
     Parameter { name: "depth_overlap", symbol: "μ", unit: "1", scale: Scale::Ln, sd: 1.5,
-        about: "requests that storage serves at a time with many in flight, over those with one",
+        about: "requests that storage serves at a time with many in flight, divided by those with one",
         expected: "1, nothing gained",
         mean: |_, _| 0.0,
         why: "queues of a device serve more requests in flight than processes" },
@@ -191,7 +192,7 @@ pub(super) const PER_CACHE: [Parameter; 4] = [
         mean: |seen, cache| seen.miss_fixed_s(cache).ln(),
         why: "a seek, or the latency of the next level" },
     Parameter { name: "beyond_sequential_over_random", symbol: "ρ", unit: "1", scale: Scale::Ln, sd: 1.0,
-        about: "fixed time of a sequential one, over that of a random one",
+        about: "fixed time of a sequential one, divided by that of a random one",
         expected: "0.2 for buffered reads, which are read ahead (0.02 by the kernel's rules), and for writes told by the device layer; else 1",
         mean: |seen, cache| seen.sequential_over_random(cache).ln(),
         why: "read-ahead and merging save the fixed part" },
@@ -252,7 +253,8 @@ pub(super) const LIMIT_OVER_SEEN: f64 = 3.0;
 const LIMIT_OVER_SEEN_IF_CLOSE: f64 = 1.2;
 /// Direct visits with this many requests in flight or more come close to the limits on bytes. A choice.
 const MANY_IN_FLIGHT: u32 = 8;
-/// A limit that nothing came near is so far above everything that it changes nothing.
+/// A limit that nothing came near is so far above everything that it changes nothing: so many times the highest throughput,
+/// in bytes per second for the limit on requests, too, where it is all the farther.
 const OUT_OF_REACH: f64 = 1e3;
 /// Other programs share the last-level cache: one is expected to have 1/e of it, one unit of the logarithm. A choice.
 const SHARED_BY: f64 = std::f64::consts::E;
@@ -365,7 +367,7 @@ impl Seen<'_> {
         if limit > 0.0 { limit } else { OUT_OF_REACH * self.highest_bytes_per_s() }
     }
 
-    /// Half of what a synced write took, seconds.
+    /// Half of what a synced write took, seconds: of the first guess, for however many writes an fdatasync is.
     fn sync_s(&self) -> f64 {
         let synced = self.samples().filter(|sample| sample.workload.fsync_every > 0);
         let write_s = synced.map(|sample| {
@@ -395,13 +397,10 @@ impl Seen<'_> {
         if direction == READ { &self.caches.read } else { &self.caches.write }
     }
 
-    fn is_last(&self, cache: [usize; 2]) -> bool {
-        cache[1] + 1 == self.sizes(cache).len()
-    }
-
     /// True of the last cache for writes where the device layer has direct writes: these tell what its misses cost.
-    fn is_told_by_device(&self, cache: [usize; 2]) -> bool {
-        cache[0] == WRITE && self.is_last(cache) && self.caches.has_device_writes
+    fn is_told_by_device(&self, [direction, index]: [usize; 2]) -> bool {
+        let is_last = direction == WRITE && index + 1 == self.caches.write.len();
+        is_last && self.caches.has_device_writes
     }
 
     /// Median of a figure of the samples that missed a cache and were served by the next level.
@@ -422,8 +421,8 @@ impl Seen<'_> {
         if self.is_told_by_device(cache) {
             return self.direct_write_costs().0;
         }
-        self.median_there(cache, request_s).unwrap_or(20.0 * quickest_s(self.training, cache[0]))
-            / 2.0
+        let there = self.median_there(cache, request_s).map(|request_s| request_s / 2.0);
+        there.unwrap_or(10.0 * quickest_s(self.training, cache[0]))
     }
 
     fn miss_bytes_per_s(&self, cache: [usize; 2]) -> f64 {
@@ -431,7 +430,8 @@ impl Seen<'_> {
             return self.direct_write_costs().1;
         }
         let rate = |sample: &Sample| sample.workload.size_mean as f64 / request_s(sample);
-        2.0 * self.median_there(cache, rate).unwrap_or(self.highest_bytes_per_s() / 20.0)
+        let there = self.median_there(cache, rate).map(|rate| 2.0 * rate);
+        there.unwrap_or(self.highest_bytes_per_s() / 10.0)
     }
 
     fn sequential_over_random(&self, cache: [usize; 2]) -> f64 {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::caches::{PAGE_BYTES, READ, Shape};
 use super::super::parameters::{Common, OfCache, PER_CACHE, TABLE, cache_at};
-use super::{Law, PARTS, RESOURCES, Times};
+use super::{Law, PARTS, RESOURCES_LOG2, Times};
 
 const SHAPE: Shape = Shape {
     counts: [2, 1],
@@ -148,7 +148,9 @@ fn reads_and_writes_share_a_limit_or_have_one_each() {
     };
     let busy_s = |shared: f64| with(&law, Common::LimitShared, shared).busy_s(&times, 1.0);
     assert!((busy_s(1.0) - 1.0).abs() < 1e-9);
-    assert!((busy_s(0.0) - 0.5 * 2.0_f64.powf(f64::from(1_u32 << RESOURCES).recip())).abs() < 1e-9);
+    assert!(
+        (busy_s(0.0) - 0.5 * 2.0_f64.powf(f64::from(1_u32 << RESOURCES_LOG2).recip())).abs() < 1e-9
+    );
 }
 
 #[test]
