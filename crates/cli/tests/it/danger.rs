@@ -51,11 +51,14 @@ fn attack(work: &Workdir, danger: &Danger) {
 /// Of a file's or device's content.
 fn checksum(path: &Path) -> u64 {
     let mut file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut chunk = vec![0; 1 << 20];
+    let zeros = vec![0; 1 << 20];
+    let mut chunk = zeros.clone();
     let mut hasher = DefaultHasher::new();
     loop {
         match file.read(&mut chunk).unwrap() {
             0 => return hasher.finish(),
+            // Nearly all of an image is zeros, and comparing is ten times as fast as hashing.
+            length if chunk[..length] == zeros[..length] => hasher.write_usize(length),
             length => hasher.write(&chunk[..length]),
         }
     }
