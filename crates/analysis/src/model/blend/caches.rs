@@ -200,8 +200,8 @@ pub(super) fn is_mostly(work: &Workload, direction: usize) -> bool {
     share >= MOSTLY
 }
 
-/// Least time of a request of a process that has one in flight, in warm visits that mostly read, or write, seconds; in all of them where
-/// there are no such visits.
+/// Least time of a request of a process that has one in flight, in warm visits that mostly read, or write, seconds;
+/// in all of them where there are no such visits.
 pub(super) fn quickest_s(training: &Training, direction: usize) -> f64 {
     let least = |is: &dyn Fn(&Workload) -> bool| {
         let of = training.samples.iter().filter(|sample| is(&sample.workload));

@@ -101,9 +101,9 @@ pub(super) fn residual(sample: &Sample, law: &Law) -> f64 {
     sample.ln_throughput - law.ln_throughput(&sample.workload)
 }
 
-/// Where the search begins: the priors' means, and these with each limit at a third, which usually is the most that was
-/// seen. A limit that is far above that changes nothing and is not found. Four more starts, elsewhere in other parameters, made no prediction better
-/// (`docs/experiments.md`).
+/// Where the search begins: the priors' means, and these with each limit at a third, which usually is the most that
+/// was seen. A limit that is far above that changes nothing and is not found. Four more starts, elsewhere in other
+/// parameters, made no prediction better (`docs/experiments.md`).
 fn starts(priors: &[Prior]) -> [Vec<f64>; 2] {
     let mean: Vec<f64> = priors.iter().map(|prior| prior.mean).collect();
     let mut limited = mean.clone();

@@ -137,8 +137,8 @@ const WRITE_BACK_COST: f64 = 2.0;
 
 /// Processes that find less in a full cache than others ask less often for their pages, and lose more of them. Under
 /// least-recently-used replacement (Che et al. 2002) the difference grows by itself where `−e ln m` exceeds 1, with the
-/// share `m` that misses and the share `e` of the time that is waited for misses; where processes
-/// fall behind, 0.8 fits what they were seen to do best (`docs/experiments.md`, its table of thresholds).
+/// share `m` that misses and the share `e` of the time that is waited for misses; where processes fall behind, 0.8
+/// fits what they were seen to do best (`docs/experiments.md`, its table of thresholds).
 const UNEVEN_FROM: f64 = 0.8;
 /// The rate is so far from that of an even share to that of the most uneven one, as a logarithm: the kernel keeps pages
 /// by two lists, and visits end before all is uneven. With 0.3 to 0.6 errors are alike (`docs/experiments.md`).
