@@ -92,6 +92,6 @@ pub use suite::{
     Better, Contrast, IoShare, Purpose, Score, Suite, SuiteLines, SuiteSettings, Trial, TrialFigure,
 };
 pub use sustained::{Sustained, WrittenPiece};
-pub use warning::{Code, Severity, Warning};
+pub use warning::{Code, Severity, Warning, Words};
 pub use word::word;
 pub use workload::{Access, Arrivals, Layout, SeqScope, SizeDist, State, Workload, WorkloadError};

@@ -1,7 +1,13 @@
 //! Doubt about a number, as data: stored in the record, shown by every renderer.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::units::{show_bytes, show_iops, show_percent, show_rate, show_seconds};
+use crate::word;
 
 /// How much a warning takes away from the number beside it.
 #[derive(
@@ -126,9 +132,110 @@ pub enum Code {
 }
 
 impl Code {
+    /// As people read it: `not steady`.
+    pub fn title(self) -> String {
+        word(self).replace('_', " ")
+    }
+
     /// Whether it is about a run as a whole and known only at its end.
     pub fn is_closing(self) -> bool {
         matches!(self, Self::BorderNotReached | Self::Drift | Self::Incomplete | Self::MaxWritten)
+    }
+}
+
+/// A sentence with figures in it: `{name}` stands for the figure of that name.
+///
+/// The end of a name says the figure's unit, and so how it is written: `…_bytes`, `…_bytes_per_s`, `…_per_s`,
+/// `…_s` and `…_share` (of one, written in percent). Others are plain numbers. `{name:.2}` asks for two decimals.
+///
+/// ```
+/// use ioscape_model::Words;
+///
+/// let words = Words::new("{left_bytes} were dirty, {busy_share} of the time").figure("left_bytes", 4096.0);
+/// assert_eq!(words.figure("busy_share", 0.25).to_string(), "4.00 KiB were dirty, 25 % of the time");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Words {
+    sentence: String,
+    figures: BTreeMap<String, f64>,
+    names: BTreeMap<String, String>,
+}
+
+impl Words {
+    /// The sentence, still without its figures.
+    pub fn new(sentence: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), ..Self::default() }
+    }
+
+    /// Sets a figure.
+    #[must_use]
+    pub fn figure(mut self, name: &str, value: f64) -> Self {
+        self.figures.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Sets what is not a figure: a path, an option, a reason.
+    #[must_use]
+    pub fn name(mut self, name: &str, text: impl fmt::Display) -> Self {
+        self.names.insert(name.to_owned(), text.to_string());
+        self
+    }
+
+    /// A figure or a name as it is written; `None` where there is none.
+    fn shown(&self, placeholder: &str) -> Option<String> {
+        let (name, decimals) = match placeholder.split_once(":.") {
+            Some((name, decimals)) => (name, decimals.parse().ok()),
+            None => (placeholder, None),
+        };
+        let number = || self.figures.get(name).map(|figure| show_figure(name, *figure, decimals));
+        self.names.get(name).cloned().or_else(number)
+    }
+}
+
+/// Braces without a figure or a name of theirs stay: they are not ours.
+impl fmt::Display for Words {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.sentence.as_str();
+        while let Some((before, after)) = rest.split_once('{') {
+            out.write_str(before)?;
+            let inside =
+                after.split_once('}').and_then(|(name, left)| Some((self.shown(name)?, left)));
+            if let Some((shown, left)) = inside {
+                out.write_str(&shown)?;
+                rest = left;
+            } else {
+                out.write_str("{")?;
+                rest = after;
+            }
+        }
+        out.write_str(rest)
+    }
+}
+
+impl From<&str> for Words {
+    fn from(sentence: &str) -> Self {
+        Self::new(sentence)
+    }
+}
+
+impl From<String> for Words {
+    fn from(sentence: String) -> Self {
+        Self::new(sentence)
+    }
+}
+
+/// A figure in the unit that its name ends with.
+fn show_figure(name: &str, value: f64, decimals: Option<usize>) -> String {
+    let has = |unit: &str| name == unit || name.ends_with(&format!("_{unit}"));
+    match decimals {
+        Some(decimals) if has("share") => format!("{:.decimals$} %", value * 100.0),
+        Some(decimals) => format!("{value:.decimals$}"),
+        None if has("bytes_per_s") => show_rate(value),
+        None if has("per_s") => show_iops(value),
+        None if has("bytes") => show_bytes(value),
+        None if has("s") => show_seconds(value),
+        None if has("share") => show_percent(value),
+        None => value.to_string(),
     }
 }
 
@@ -143,12 +250,19 @@ pub struct Warning {
     pub text: String,
     /// What to do about it.
     pub remedy: String,
+    /// The figures in both, by name with their unit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<String, f64>,
 }
 
 impl Warning {
     /// A warning that leaves the number standing, but in doubt.
-    pub fn new(code: Code, text: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { code, severity: Severity::Warning, text: text.into(), remedy: remedy.into() }
+    pub fn new(code: Code, text: impl Into<Words>, remedy: impl Into<Words>) -> Self {
+        let (text, remedy) = (text.into(), remedy.into());
+        let (words, to_do) = (text.to_string(), remedy.to_string());
+        let mut figures = text.figures;
+        figures.extend(remedy.figures);
+        Self { code, severity: Severity::Warning, text: words, remedy: to_do, figures }
     }
 
     /// Sets the severity.
@@ -156,5 +270,53 @@ impl Warning {
     pub fn with_severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
+    }
+
+    /// Its title and the first clause of what was seen.
+    pub fn in_short(&self) -> String {
+        let clause = self.text.split([';', ':']).next().unwrap_or_default();
+        format!("{}: {}", self.code.title(), clause.trim())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_name_says_how_its_figure_is_written() {
+        let words = Words::new(
+            "{a_bytes} {b_bytes_per_s} {c_per_s} {d_s} {e_share} {e_share:.2} {pages} {n:.1} {who}",
+        )
+        .figure("a_bytes", 1024.0)
+        .figure("b_bytes_per_s", 2e6)
+        .figure("c_per_s", 217.0)
+        .figure("d_s", 3.2)
+        .figure("e_share", 0.5)
+        .figure("pages", 7.0)
+        .figure("n", 2.0)
+        .name("who", "{pages}");
+        assert_eq!(words.to_string(), "1.00 KiB 2.00 MB/s 217 3.20 s 50 % 50.00 % 7 2.0 {pages}");
+    }
+
+    #[test]
+    fn a_warning_carries_the_figures_of_its_text_and_of_its_remedy() {
+        let text = Words::new("the machine swapped {pages} pages").figure("pages", 12.0);
+        let remedy = Words::new("take {limit_bytes}").figure("limit_bytes", 4096.0);
+        let warning = Warning::new(Code::Swapping, text, remedy);
+        assert_eq!(warning.text, "the machine swapped 12 pages");
+        assert_eq!(warning.remedy, "take 4.00 KiB");
+        let names: Vec<_> = warning.figures.keys().map(String::as_str).collect();
+        assert_eq!(names, ["limit_bytes", "pages"]);
+        let stored = serde_json::to_string(&warning).unwrap();
+        assert_eq!(serde_json::from_str::<Warning>(&stored).unwrap(), warning);
+    }
+
+    #[test]
+    fn warnings_of_earlier_records_have_no_figures() {
+        let stored = r#"{"code":"swapping","severity":"note","text":"{pages} pages","remedy":""}"#;
+        let warning: Warning = serde_json::from_str(stored).unwrap();
+        assert!(warning.figures.is_empty());
+        assert_eq!(warning.text, "{pages} pages");
     }
 }

@@ -28,7 +28,7 @@ impl Doubt {
     pub(crate) fn about(warning: &Warning) -> Self {
         Self {
             severity: warning.severity,
-            title: title(warning.code),
+            title: warning.code.title(),
             text: warning.text.clone(),
             remedy: warning.remedy.clone(),
         }
@@ -58,7 +58,7 @@ fn gathered(record: &Record, samples: &Samples<'_>) -> Vec<Warning> {
     // By (severity, code), because remedies go with codes; the first text stands for the others.
     let mut groups: BTreeMap<(Severity, String), Vec<&Warning>> = BTreeMap::new();
     for warning in samples.estimates.iter().flat_map(|estimate| &estimate.warnings) {
-        groups.entry((warning.severity, title(warning.code))).or_default().push(warning);
+        groups.entry((warning.severity, warning.code.title())).or_default().push(warning);
     }
     let kind = if samples.pooled { "workloads" } else { "visits" };
     let total = samples.estimates.len();
@@ -107,9 +107,4 @@ pub(crate) fn gaps(record: &Record, samples: &Samples<'_>) -> Vec<String> {
         );
     }
     all
-}
-
-/// The code in words, as it stands in the record.
-fn title(code: Code) -> String {
-    word(code).replace('_', " ")
 }

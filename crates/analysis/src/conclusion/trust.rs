@@ -6,7 +6,7 @@
 
 use ioscape_model::{
     Code, EndReason, Grade, Point, Record, Role, Severity, SheetFigures, Trust, Warning,
-    units::show_percent, word,
+    units::show_percent,
 };
 
 use super::half_width;
@@ -101,14 +101,14 @@ fn grave(record: &Record) -> Option<Reason> {
     let (limits, others): (Vec<&Warning>, Vec<&Warning>) =
         record.warnings.iter().filter(|warning| is_serious(warning)).partition(is_limit);
     if let Some(warning) = others.first() {
-        return Some(Reason { grade: Grade::D, text: in_short(warning) });
+        return Some(Reason { grade: Grade::D, text: warning.in_short() });
     }
     let first = |warnings: &[Warning]| warnings.iter().find(|warning| is_serious(warning)).cloned();
     let doubted: Vec<Warning> =
         record.estimates.iter().filter_map(|estimate| first(&estimate.warnings)).collect();
     let Some(warning) = doubted.first() else {
         let limit = limits.first();
-        return limit.map(|limit| Reason { grade: Grade::C, text: in_short(limit) });
+        return limit.map(|limit| Reason { grade: Grade::C, text: limit.in_short() });
     };
     let share = doubted.len() as f64 / record.estimates.len() as f64;
     let grade = if share >= SERIOUS_SHARE { Grade::D } else { Grade::C };
@@ -116,7 +116,7 @@ fn grave(record: &Record) -> Option<Reason> {
     let text = format!(
         "{count} of {} workloads carry a serious doubt ({})",
         record.estimates.len(),
-        title(warning.code)
+        warning.code.title()
     );
     Some(Reason { grade, text })
 }
@@ -193,15 +193,5 @@ fn environment(record: &Record) -> Option<Reason> {
         warning.severity == Severity::Warning && !counted.contains(&warning.code)
     };
     let warning = record.warnings.iter().find(counts)?;
-    Some(Reason { grade: Grade::B, text: in_short(warning) })
-}
-
-/// A doubt in its title and its first clause.
-fn in_short(warning: &Warning) -> String {
-    let clause = warning.text.split([';', ':']).next().unwrap_or_default();
-    format!("{}: {}", title(warning.code), clause.trim())
-}
-
-fn title(code: Code) -> String {
-    word(code).replace('_', " ")
+    Some(Reason { grade: Grade::B, text: warning.in_short() })
 }
