@@ -284,8 +284,8 @@ impl<'a> View<'a> {
     }
 
     /// The samples next to a border: the largest below the capacity and the smallest that is
-    /// clearly beyond the onset. What lies between speaks for neither side: a capacity drawn
-    /// from afar likes to end just below the last flat sample.
+    /// clearly beyond the onset. Samples between count for neither side: a capacity fitted mostly to distant
+    /// samples tends to come out just below the last flat one.
     fn bracket(&self, knot_idx: usize) -> (f64, f64) {
         let capacity = self.capacity(knot_idx);
         let raised = 1.01 * self.fit.curve.onset(knot_idx, ONSET_RISE).unwrap_or(capacity);
@@ -323,7 +323,8 @@ impl<'a> View<'a> {
             .copied()
             .filter(|i| se(*i) > content)
             .max_by(|a, b| se(*a).total_cmp(&se(*b)))?;
-        // Candidates keep off the knot by its own error, for which side they lie on is their use.
+        // Candidates keep away from the knot by its standard error: a sample helps only if it is clear on
+        // which side it lies.
         let capacity = self.capacity(worst);
         let off = (1.5 * self.fit.ln_knot_se(worst)).clamp(0.04, 0.25).exp();
         let mut candidates: Vec<f64> = [0.5, 0.7, 1.0 / off, off, off * off, 1.5, 2.0, 3.0, 5.0]

@@ -252,7 +252,7 @@ fn cached(seen: &Seen<'_>) -> String {
 struct Way {
     /// The visit's requests go to one data set, which is `read` or `rewritten`.
     again: &'static str,
-    /// Where memory is on the way.
+    /// Reads come `from` memory, writes go `into` it.
     preposition: &'static str,
     /// The line of the data sheet that is served from memory as well, by requests of another size.
     memory_line: Option<&'static str>,
@@ -347,7 +347,7 @@ fn limit(seen: &Seen<'_>) -> String {
     }
     if seen.record.header.ranges.access == Access::Direct {
         let last = if seen.is_served() { "server" } else { "device" };
-        return format!("The {last}: direct I/O passes the page cache by.");
+        return format!("The {last}: direct I/O bypasses the page cache.");
     }
     if let Some(border) = seen.read_border {
         let capacity = show_size(border.unique_bytes.capacity);

@@ -12,7 +12,7 @@ use ioscape_stats::{Mean, Spread, Visit, t_two_sided};
 
 /// Confidence of the intervals, within visits and between them.
 const CONFIDENCE: f64 = 0.95;
-/// What is assumed is what is said to be.
+/// The spread that reports name is the spread that pooling assumes.
 const _: () = assert!(SPREAD_ASSUMED.to_bits() == ioscape_stats::pool::USUAL_SD.to_bits());
 /// Repeated visits of readers, and of writers, from which on each have a pool of their own.
 const STRATUM_REPEATS_MIN: usize = 30;

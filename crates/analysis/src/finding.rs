@@ -26,6 +26,9 @@ const NEAR_LIMIT: f64 = 1.4;
 /// Visits to at least so many times a border's capacity show who answers behind it.
 const BEHIND: f64 = 1.25;
 
+/// From so many times a cache's capacity on, most requests miss it.
+const FAR_BEYOND: f64 = 1.5;
+
 /// What findings are drawn from: one closed map and what is known of the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
@@ -135,12 +138,12 @@ impl<'a> Evidence<'a> {
         behind.max_by(|a, b| capacity(a).total_cmp(&capacity(b)))
     }
 
-    /// Says that a server answers what the pages of this machine do not.
+    /// True if a server answers what the pages of this machine do not.
     pub(crate) fn has_server_behind(&self) -> bool {
         self.target.is_served() && self.keeps_pages_here()
     }
 
-    /// Says that this machine keeps pages of the target. A server's cache is the only one on the way of
+    /// True if this machine keeps pages of the target. A server's cache is the only one on the way of
     /// direct requests, and of all requests where the mount caches nothing.
     pub(crate) fn keeps_pages_here(&self) -> bool {
         let mut options = self.target.mount_options.split(',');
@@ -166,9 +169,9 @@ impl<'a> Evidence<'a> {
 
     /// Copying gets dearer by a small factor where data no longer fit the last-level cache, but
     /// memory still answers. A cache that could hold all the memory there is has no such border.
-    /// Where the counters show that memory answers, it may be as small as it likes and the factor as
-    /// large: virtual machines have as little of the last level as they are given (63 of 300 MiB were
-    /// seen), and writes got 4.3 times as slow.
+    /// Where the counters show that memory answers, the border may lie far below that cache's size and the
+    /// factor may be larger: virtual machines have as little of the last level as they are given (63 of 300
+    /// MiB were seen), and writes got 4.3 times as slow.
     fn is_processor_cache(&self, border: &Border) -> bool {
         const STEP_MAX: f64 = 4.0;
         /// Buffers, the kernel and other guests of the machine leave this part of it.
@@ -188,11 +191,10 @@ impl<'a> Evidence<'a> {
             && capacity <= llc_bytes * 2.0
             && !at_limit(self.host.dirty_limit_bytes)
             && border.found_by != FoundBy::Counters
-            && !self.target.is_simulated()
             && self.is_memory_behind(border)
     }
 
-    /// Says that memory answered most visits between a border and the next, by the counters: reads found
+    /// True if memory answered most visits between a border and the next, by the counters: reads found
     /// their pages, and pages were written again before storage had them.
     fn counts_memory_behind(&self, border: &Border) -> bool {
         const ALL: f64 = 0.97;
@@ -215,7 +217,8 @@ impl<'a> Evidence<'a> {
         };
         let shares: Vec<f64> = self.points.iter().filter(is_behind).filter_map(counted).collect();
         let all = shares.iter().filter(|share| **share >= ALL).count();
-        // The first writes to a page are not written again: a visit that is cut short counts fewer.
+        // More than half are enough: in a short visit many writes are the first to their page and do not
+        // count as absorbed.
         2 * all > shares.len()
     }
 

@@ -20,8 +20,8 @@ pub mod product;
 mod training;
 
 pub use training::{
-    Sample, Samples, TAIL, Training, device_hints, device_samples, drift_sd, parameter_kind,
-    spread_out,
+    Sample, Samples, TAIL, Training, device_hints, device_samples, drift_sd, off_graph_count,
+    parameter_kind,
 };
 
 /// What a model says about one workload.

@@ -44,8 +44,8 @@ const WIDER_OUTSIDE: f64 = 0.5;
 pub enum FitError {
     /// Too few workloads were measured.
     #[error(
-        "the record holds {found} workloads, too few to predict others from: give the run a \
-         longer --budget, or go on with it by --resume"
+        "the record holds {found} workloads, too few to predict others from: run with a longer --budget, \
+         or continue this run with --resume"
     )]
     TooFewSamples {
         /// How many there are.
@@ -155,8 +155,12 @@ impl Predictor {
 
     /// The models of the layer that a workload belongs to.
     pub(crate) fn layer(&self, work: &Workload) -> &Self {
-        let is_elsewhere = work.access != self.access();
-        self.device().filter(|_| is_elsewhere).unwrap_or(self)
+        self.other_layer(work).unwrap_or(self)
+    }
+
+    /// The models of the device layer, where a workload belongs to it and these are those of the cache layer.
+    fn other_layer(&self, work: &Workload) -> Option<&Self> {
+        self.device().filter(|_| work.access != self.access())
     }
 
     /// Adds a plain Gaussian process, fitted to the samples alone, to compare with.
@@ -184,8 +188,8 @@ impl Predictor {
     /// Throughput and response time of one new measurement of a few seconds, with their 90 %
     /// intervals. Where requests come at a rate of their own, the latency from when they were due.
     pub fn predict(&self, name: &str, work: &Workload) -> Prediction {
-        if self.device.is_some() && work.access != self.access() {
-            return self.layer(work).predict(name, work);
+        if let Some(other) = self.other_layer(work) {
+            return other.predict(name, work);
         }
         let closed = work.closed_loop();
         let (outside, mut warnings) = self.outside(&closed);
@@ -217,7 +221,7 @@ impl Predictor {
         }
     }
 
-    /// Throughput of a closed loop that is so far outside of what was visited.
+    /// Throughput of a closed loop; `outside` is its distance from what was visited, in logarithms.
     fn throughput(&self, work: &Workload, outside: f64) -> Figure {
         let guess = self.blend.guess(work);
         let half_width = self.calibration.half_width(&self.blend, work) + WIDER_OUTSIDE * outside;
@@ -301,7 +305,7 @@ impl Predictor {
         }
         for (key, far) in self.beyond_coverage(work) {
             outside += far;
-            warnings.push(out_of_range(format!("the record holds no such {key}")));
+            warnings.push(out_of_range(format!("{key} is outside the values that were measured")));
         }
         (outside, warnings)
     }
@@ -311,15 +315,15 @@ impl Predictor {
         self.blend.coverage()
     }
 
-    /// Through the page cache or past it: a record is of one of both.
+    /// Whether these models are of buffered or of direct requests.
     pub fn access(&self) -> Access {
         self.measured.access
     }
 
     /// Why a workload has a key that the record knows nothing of, where it has one.
     pub fn refuses(&self, work: &Workload) -> Option<String> {
-        if self.device.is_some() && work.access != self.access() {
-            return self.layer(work).refuses(work);
+        if let Some(other) = self.other_layer(work) {
+            return other.refuses(work);
         }
         let Coverage { depth, fsync_every } = self.coverage();
         if work.access != self.access() {

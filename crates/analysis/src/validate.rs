@@ -198,7 +198,7 @@ fn errors(scored: &[&ValidationPoint], model: &str) -> Errors {
     }
 }
 
-/// With each parameter that took more than one value.
+/// Rank correlation of the errors with each parameter that took more than one value.
 fn correlations(scored: &[&ValidationPoint], model: &str) -> BTreeMap<String, f64> {
     let answers = answered(scored, model);
     let errors: Vec<f64> = answers.iter().map(Answer::error).collect();

@@ -73,8 +73,9 @@ pub(crate) struct RunArgs {
     /// Use only the page cache (buffered) or only `O_DIRECT` (direct) [default: both]
     #[arg(long, value_enum)]
     pub(crate) access: Option<AccessArg>,
-    /// How much data direct I/O touches [default: as much as can be written in 15 % of the budget,
-    /// but at most half of the free space and half of `--max-written`]
+    /// How much data direct I/O touches [default: as much as can be written in 15 % of the budget (10 % with
+    /// --quick) or 20 s, whichever is shorter, but at most half of the free space and half of
+    /// `--max-written`]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) span: Option<u64>,
     /// Vary a parameter only from MIN to MAX, as in `size_mean=4KiB..64KiB`; may be repeated; keys:
@@ -94,7 +95,7 @@ pub(crate) struct RunArgs {
     /// Measure this workload too: key=value pairs, @FILE.toml, or a name such as oltp; may be repeated
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    /// The most data that a workload touches through the page cache (for direct I/O: --span)
+    /// The most data that a workload touches; for direct I/O --span goes before it
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) unique_max: Option<u64>,
     /// Write at most this much to the device, filesystem overhead included; once it is reached, workloads that write are left out and reads go on [default: 16 GiB]
@@ -182,7 +183,7 @@ fn parse_range(text: &str) -> Result<(RangeKey, Range), String> {
     Ok((key, range))
 }
 
-/// Whether a map's requests pass the page cache.
+/// Whether a map's requests go through the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AccessArg {
     /// Through the page cache

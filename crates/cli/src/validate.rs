@@ -152,7 +152,7 @@ fn refusal(record: &Record) -> Option<&'static str> {
         Method::Replay => Some("holds replays: validate a record of `ioscape run`"),
         Method::Compare => Some("holds a live comparison: validate a record of `ioscape run`"),
         _ if record.map.is_none() => {
-            Some("holds no map: go on with it by `ioscape run --resume` first")
+            Some("holds no map: continue it with `ioscape run --resume` first")
         }
         _ if Training::from_record(record).samples.len() < SAMPLES_MIN => {
             Some("holds too few workloads to predict others from: give the run a longer --budget")

@@ -20,7 +20,7 @@ pub(crate) struct Asked {
     pub(crate) name: String,
     /// The workload, flags included.
     pub(crate) work: Workload,
-    /// Whether it was said how requests pass the page cache.
+    /// Whether `access` was given.
     pub(crate) says_access: bool,
 }
 

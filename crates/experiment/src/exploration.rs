@@ -417,7 +417,7 @@ impl Earlier {
     pub fn recorded(record: &Record) -> Self {
         Self {
             points: record.points.clone(),
-            elapsed_s: elapsed_s(record),
+            elapsed_s: record.elapsed_s(),
             revision: record.revision_max,
             written_bytes: written_bytes(record),
             device_written_bytes: device_written_bytes(record),
@@ -425,14 +425,6 @@ impl Earlier {
             sustained: record.sustained.clone(),
         }
     }
-}
-
-/// The part of the budget that is gone: after a kill, up to the last thing that was written.
-fn elapsed_s(record: &Record) -> f64 {
-    let of_points = record.points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
-    let of_map = record.map.as_ref().map_or(0.0, |map| map.elapsed_s);
-    let of_end = record.end.as_ref().map_or(0.0, |end| end.elapsed_s);
-    of_points.max(of_map).max(of_end)
 }
 
 fn written_bytes(record: &Record) -> u64 {

@@ -2,7 +2,7 @@
 //! so that exploring is tested with a formula in place of a disk, and so that a run that was
 //! killed goes on by showing its points to a fresh plan.
 
-use ioscape_analysis::model::{Samples, Training, drift_sd, spread_out};
+use ioscape_analysis::model::{Samples, Training, drift_sd, off_graph_count};
 use ioscape_model::{
     Access, Border, Header, Hints, Host, Method, Point, Ranges, Region, Role, Workload, open_loops,
 };
@@ -165,7 +165,7 @@ pub(crate) fn training(
         ranges,
         read_ahead_bytes: None,
         drift_sd: drift_sd(points),
-        spread_out: spread_out(points),
+        off_graph_count: off_graph_count(points),
         fixed: Vec::new(),
     }
 }

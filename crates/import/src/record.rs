@@ -46,7 +46,7 @@ fn versions(all: &[Results]) -> BTreeSet<&str> {
 
 fn header(all: &[Results], points: &[Point], origin: Origin) -> Header {
     let most = |of: fn(&Measured) -> f64| measured(all).map(of).fold(0.0, f64::max);
-    // A real machine, of which nothing is known: an empty name is that of a simulated one.
+    // A real machine, of which nothing is known.
     let host = Host { kernel: "not known".to_owned(), ..Host::default() };
     Header {
         rules: Rules {

@@ -211,7 +211,7 @@ pub struct Concurrency {
     pub streams: u64,
     /// Requests in flight per stream.
     pub depth: u32,
-    /// Share of requests that pass the page cache by (`O_DIRECT`).
+    /// Share of requests that bypass the page cache (`O_DIRECT`).
     pub direct_frac: f64,
     /// Share of requests that were submitted and not waited for in the call.
     pub async_frac: f64,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::point::finite;
+use crate::point::{Interval, finite};
 
 /// A predicted figure with its 90 % interval. Never null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,4 +17,10 @@ pub struct Figure {
     /// Upper end.
     #[serde(serialize_with = "finite")]
     pub high: f64,
+}
+
+impl From<Figure> for Interval {
+    fn from(figure: Figure) -> Self {
+        Self { mean: figure.value, low: figure.low, high: figure.high }
+    }
 }

@@ -170,7 +170,7 @@ const SERVED_BY_FUSE: [&str; 11] = [
     "fuse.sshfs",
 ];
 
-/// Says that a server, or the host of a virtual machine, answers what this machine's page cache does not,
+/// True if a server, or the host of a virtual machine, answers what this machine's page cache does not,
 /// and has a cache of its own. Where several machines share a disk (OCFS2, GPFS), each reads the disk itself.
 pub fn is_served(filesystem: &str) -> bool {
     let is_shared_disk = matches!(filesystem, "ocfs2" | "gpfs");

@@ -9,10 +9,10 @@ use crate::{Access, Point, Ranges};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
-    /// Requests that pass the page cache.
+    /// Buffered requests: through the page cache.
     #[default]
     Cache,
-    /// Requests that go around it.
+    /// Direct requests: past the page cache.
     Device,
 }
 

@@ -1,4 +1,5 @@
-//! The nouns of ioscape: plain, serialisable, and nothing more. This crate does nothing.
+//! The nouns of ioscape: plain and serialisable. This crate holds, parses and checks them, and has the few
+//! rules that several crates share.
 //!
 //! | word | meaning |
 //! |---|---|
@@ -11,7 +12,7 @@
 //! | family | the graphs of one region |
 //! | record | the file: the journal of a run |
 //! | map | what a record shows |
-//! | layer | the part of a map that passes the page cache, or the part that goes around it |
+//! | layer | the part of a map measured through the page cache, or the part measured with direct I/O |
 //! | span | the data that the device layer lies over |
 //! | data sheet | nine workloads whose figures are asked for first |
 //! | conclusion | what a report leads with: what the storage is, how far to trust it, what to do |

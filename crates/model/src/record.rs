@@ -111,6 +111,14 @@ pub struct Record {
 }
 
 impl Record {
+    /// Seconds of the budget used: after a kill, up to the last line that says a time.
+    pub fn elapsed_s(&self) -> f64 {
+        let of_points = self.points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
+        let of_map = self.map.as_ref().map_or(0.0, |map| map.elapsed_s);
+        let of_end = self.end.as_ref().map_or(0.0, |end| end.elapsed_s);
+        of_points.max(of_map).max(of_end)
+    }
+
     /// Reads a record. A torn last line is dropped. Where other lines are missing, or stand there
     /// twice, a serious warning of the record says so.
     ///

@@ -44,7 +44,8 @@ impl RulesError {
 pub struct Rules {
     /// Length of a window.
     pub window_s: f64,
-    /// Fewest windows that a visit consists of.
+    /// A visit ends after this many windows at the earliest, unless they hardly vary or it has written its
+    /// share.
     pub windows_min: u32,
     /// The relative half-width of the interval at which a visit may end.
     pub precision: f64,
@@ -151,7 +152,7 @@ pub struct Ranges {
     /// Writes between two fdatasyncs: 0, which is never, to this many. The map's graphs are at 0.
     #[serde(default = "Range::none")]
     pub fsync_every: Range,
-    /// Through the page cache or past it: a map is of one of both.
+    /// Whether requests go through the page cache or past it; these ranges are of one layer.
     #[serde(default)]
     pub access: Access,
 }
@@ -251,7 +252,8 @@ impl Ranges {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Hints {
-    /// The page cache that could be had: the memory limit or the memory available, bytes.
+    /// The page cache that could be had, bytes: the memory available, or most of the memory limit where there
+    /// is one.
     pub read_cache_bytes: Option<f64>,
     /// Dirty data at which the kernel begins to write back all the time, bytes.
     pub write_cache_bytes: Option<f64>,

@@ -47,7 +47,7 @@ pub enum Layout {
     Shared,
 }
 
-/// Whether requests pass the page cache.
+/// Whether requests go through the page cache or bypass it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {

@@ -1,7 +1,7 @@
 //! What the models of a record say about workloads, for the curves of the page. Nothing is fitted
 //! here: whoever has the models hands in a function that answers.
 
-use ioscape_model::{Figure, Interval, Prediction, Workload};
+use ioscape_model::{Interval, Prediction, Workload};
 
 /// Answers for workloads, or none where the record holds too few to predict others from.
 #[derive(Clone, Copy, Default)]
@@ -20,26 +20,22 @@ impl<'a> Answers<'a> {
 
     /// Throughput with its 90 % interval, bytes per second.
     pub(crate) fn throughput(&self, work: &Workload) -> Option<Interval> {
-        self.ask(work).map(|prediction| interval(&prediction.throughput_bytes_per_s))
+        self.ask(work).map(|prediction| prediction.throughput_bytes_per_s.into())
     }
 
     /// Mean response time with its 90 % interval, seconds.
     pub(crate) fn response_s(&self, work: &Workload) -> Option<Interval> {
-        self.ask(work).map(|prediction| interval(&prediction.response_time_s.mean))
+        self.ask(work).map(|prediction| prediction.response_time_s.mean.into())
     }
 
     /// Throughput, where the answer is put together beyond what was measured.
     pub(crate) fn put_together(&self, work: &Workload) -> Option<Interval> {
         let answer = self.ask(work).filter(|answer| answer.put_together && answer.in_range)?;
-        Some(interval(&answer.throughput_bytes_per_s))
+        Some(answer.throughput_bytes_per_s.into())
     }
 
     fn ask(&self, work: &Workload) -> Option<Prediction> {
         let answer = self.0?;
         work.check().is_ok().then(|| answer(work))
     }
-}
-
-fn interval(figure: &Figure) -> Interval {
-    Interval { mean: figure.value, low: figure.low, high: figure.high }
 }

@@ -210,11 +210,11 @@ pub(crate) enum Ink {
     Canary,
     /// The model that answers.
     Blend,
-    /// The paper's.
+    /// The product model of Chen and Patterson.
     Product,
-    /// The one that knows nothing of storage.
+    /// The plain Gaussian process.
     Gaussian,
-    /// The grid between whose points it is interpolated.
+    /// Interpolation on the orthogonal grid.
     Orthogonal,
     /// Everything else.
     Plain,

@@ -579,7 +579,7 @@ fn unknown() -> String {
 
 /// As the other figures of a report are shown.
 pub(crate) fn span(figure: &Figure) -> Interval {
-    Interval { mean: figure.value, low: figure.low, high: figure.high }
+    (*figure).into()
 }
 
 fn difference(verdict: Verdict) -> String {

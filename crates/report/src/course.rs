@@ -39,18 +39,11 @@ impl Part {
     }
 }
 
-/// Seconds of the budget used, as far as the record knows.
-pub(crate) fn elapsed_s(record: &Record) -> f64 {
-    let last = record.points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
-    let map = record.map.as_ref().map_or(0.0, |map| map.elapsed_s);
-    record.end.as_ref().map_or(last.max(map), |end| end.elapsed_s)
-}
-
 /// Where the time went, in the order a visit goes through; parts without time are left out.
 pub(crate) fn parts(record: &Record) -> Vec<Part> {
     let of_points = || record.points.iter().fold(Spent::default(), |sum, p| sum.plus(&p.spent_s));
     let spent = record.end.as_ref().map_or_else(of_points, |end| end.spent_s);
-    let total = elapsed_s(record).max(spent.total());
+    let total = record.elapsed_s().max(spent.total());
     let named = [
         ("measuring", spent.measuring),
         ("settling", spent.settling),
@@ -122,7 +115,7 @@ fn extent(record: &Record) -> String {
         "{} to {} in {}{budget}.",
         figures::count(record.points.len(), "visit"),
         figures::count(workloads.len(), "workload"),
-        show_seconds(elapsed_s(record)),
+        show_seconds(record.elapsed_s()),
     )
 }
 

@@ -2,6 +2,7 @@
 //! measured, and the depth beside them.
 
 use ioscape_model::graph::Axis;
+use ioscape_model::line::SPREAD_ASSUMED;
 use ioscape_model::units::{show_iops, show_rate, show_seconds};
 use ioscape_model::{
     Access, Estimate, Figure, Interval, Point, Record, SheetFigures, SheetLine, Workload,
@@ -49,7 +50,10 @@ fn row(line: &SheetFigures) -> SheetRow {
         words: words(&line.workload),
         literal: line.workload.literal(),
         ops: show_iops(line.ops_per_s.value),
-        spread: format!("±{}", figures::percent(interval(&line.ops_per_s).relative_half_width())),
+        spread: format!(
+            "±{}",
+            figures::percent(Interval::from(line.ops_per_s).relative_half_width())
+        ),
         rate: show_rate(line.throughput_bytes_per_s.value),
         mean: time(&times.mean),
         p50: time(&times.p50),
@@ -75,10 +79,6 @@ pub(crate) fn words(work: &Workload) -> String {
     }
 }
 
-fn interval(figure: &Figure) -> Interval {
-    Interval { mean: figure.value, low: figure.low, high: figure.high }
-}
-
 /// What holds for all of them: the span, what the intervals rest on, the best depth.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let Some(map) = record.map.as_ref().filter(|map| !map.datasheet.is_empty()) else {
@@ -93,23 +93,26 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let is_once = visits().any(|visits| visits < 2);
     let is_repeated = visits().any(|visits| visits > 1);
     let rest_on = match (is_once, is_repeated) {
-        (false, _) => "The ± comes from the spread between measurements.",
-        (true, true) => "Lines measured once are taken to repeat as well as the others.",
+        (false, _) => "The ± comes from the spread between measurements.".to_owned(),
+        (true, true) => "Lines measured once are taken to repeat as well as the others.".to_owned(),
         (true, false) => {
-            "No line was measured twice: a spread of 4 % between repeats is assumed in the ±."
+            let assumed = figures::percent(SPREAD_ASSUMED);
+            format!(
+                "No line was measured twice: a spread of {assumed} between repeats is assumed in the ±."
+            )
         }
     };
     let depth = best_depth(record).map(|estimate| {
         let work = &estimate.workload;
         format!(
-            "{} requests, {} of them reads: {} with {} in flight, hardly more with more of them.",
+            "{} requests, {} of them reads: {} with {} in flight; more in flight bring hardly more.",
             figures::size(work.size_mean as f64),
             figures::percent(work.read_frac),
             show_rate(estimate.throughput_bytes_per_s.mean),
             work.depth,
         )
     });
-    span.into_iter().chain([rest_on.to_owned()]).chain(depth).collect()
+    span.into_iter().chain([rest_on]).chain(depth).collect()
 }
 
 /// The estimate of the device layer's graph of depth from which on more in flight bring little.

@@ -144,7 +144,7 @@ pub(crate) fn percent_change(ratio: &Figure) -> String {
 
 /// `412 MB/s (400 to 424)` in any unit.
 pub(crate) fn figure(figure: &Figure, unit: &str) -> String {
-    let interval = Interval { mean: figure.value, low: figure.low, high: figure.high };
+    let interval = Interval::from(*figure);
     match unit {
         "bytes/s" => figures::rate(&interval),
         "bytes" => figures::bytes(&interval),

@@ -25,7 +25,7 @@ pub(crate) struct RegionRow {
     pub(crate) focal: Pace,
     /// Request sizes that reach three quarters of the best.
     pub(crate) good_sizes: String,
-    /// Processes that do.
+    /// Process counts that reach three quarters of the best.
     pub(crate) good_processes: String,
 }
 

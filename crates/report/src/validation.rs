@@ -5,7 +5,6 @@ use ioscape_model::units::show_percent as percent;
 use ioscape_model::{Errors, Record, Validation, ValidationPoint, word};
 
 use crate::chart::Ink;
-use crate::course;
 use crate::figures;
 
 mod graphs;
@@ -254,7 +253,7 @@ pub(crate) fn cost(page: &ValidationPage<'_>) -> String {
         "All models are fitted from the same record: {} to {} in {}, by the {} method.",
         figures::count(page.record.points.len(), "visit"),
         figures::count(workloads, "workload"),
-        ioscape_model::units::show_seconds(course::elapsed_s(page.record)),
+        ioscape_model::units::show_seconds(page.record.elapsed_s()),
         word(page.record.header.method),
     )
 }

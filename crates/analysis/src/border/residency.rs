@@ -9,7 +9,7 @@ const RESIDENT: f64 = 0.985;
 const HIT_SE: f64 = 0.005;
 /// Run-to-run scatter of what is resident, relative: the least one is believed to know.
 const SCATTER_MIN: f64 = 0.01;
-/// Counts one value each side of the capacity within this factor as enough.
+/// Visits on both sides of the capacity within this factor of each other are enough.
 const BRACKET_MAX: f64 = 1.12;
 /// Where the capacity is verified, in terms of itself.
 const VERIFY: [f64; 2] = [0.95, 1.05];

@@ -59,7 +59,7 @@ impl Common {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Drawn {
     pub(super) ln_ratio: f64,
-    /// Of its own.
+    /// Variance of this workload's own error.
     pub(super) own_variance: f64,
     /// Shared with all others.
     pub(super) common_variance: f64,

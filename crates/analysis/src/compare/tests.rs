@@ -1,6 +1,5 @@
 use std::collections::BTreeSet;
 
-use ioscape_model::Classes;
 use ioscape_model::units::MIB;
 use rand::SeedableRng;
 use rand_distr::{Distribution, Normal};
@@ -60,7 +59,6 @@ fn sample(work: Workload, ln_throughput: f64) -> Sample {
         ln_throughput,
         sd: VISIT_SD,
         visits: 1,
-        classes: Classes::default(),
         ln_tail: None,
         hit_fraction: None,
     }

@@ -76,7 +76,7 @@ fn more_memory(seen: &Seen<'_>) -> Option<Advice> {
         (None, Some(ends)) if ends.far.estimate.hit_fraction.is_some_and(|hit| hit >= HIT) => {
             let most = show_size(ends.far.value);
             format!(
-                "; it helps only with more data than memory holds: {most}, the most measured, fitted"
+                "; it helps only with more data than memory holds now: all that was measured, up to {most}, fitted"
             )
         }
         (None, _) => String::new(),

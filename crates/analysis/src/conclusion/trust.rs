@@ -1,8 +1,8 @@
 //! The grade: each criterion has one of its own, the worst is the record's.
 //!
-//! Two visits to one workload whose standard deviation is `s` of themselves differ by chance by up
-//! to `1.96 · √2 · s` in 19 of 20 cases: 14 % at `s` = 5 %, 28 % at 10 %, 69 % at 25 %. That is
-//! where the grades' limits and meanings come from.
+//! Two visits to one workload whose relative standard deviation is `s` differ by chance by up to `1.96 · √2 ·
+//! s` in 19 of 20 cases: 14 % at `s` = 5 %, 28 % at 10 %, 69 % at 25 %. That is where the grades' limits and
+//! meanings come from.
 
 use ioscape_model::{
     Code, EndReason, Grade, Point, Record, Role, Severity, SheetFigures, Trust, Warning,

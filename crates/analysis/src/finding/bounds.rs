@@ -6,7 +6,7 @@ use ioscape_model::{Estimate, Finding, FindingCode, Region};
 
 use super::family::{Axis, graph, place_figures, size};
 use super::policy::{Policy, policy};
-use super::{Evidence, finding};
+use super::{Evidence, FAR_BEYOND, finding};
 
 /// A layer is held to set the pace where it makes requests this many times slower.
 const SLOWER_MIN: f64 = 1.5;
@@ -21,7 +21,7 @@ const WITHIN: f64 = 1.05;
 pub(super) fn peak_rates(evidence: &Evidence<'_>) -> Option<Finding> {
     let border = evidence.read_border().map(|border| border.unique_bytes);
     let (from, to) = border.map_or((f64::INFINITY, f64::INFINITY), |at| {
-        (at.onset.min(at.capacity), at.capacity * SLOWER_MIN)
+        (at.onset.min(at.capacity), at.capacity * FAR_BEYOND)
     });
     let bytes = |estimate: &&Estimate| estimate.workload.unique_bytes as f64;
     let within = peak(evidence.estimates.iter().filter(|estimate| bytes(estimate) <= from))?;
@@ -125,7 +125,8 @@ fn end<'a>(evidence: &Evidence<'a>, region: &Region, read_frac: f64) -> Option<&
     Some(found.estimate)
 }
 
-/// Than the same requests in the first region, if they are the same.
+/// True if reads or writes (`read_frac`) are [`SLOWER_MIN`] times slower here than in the first region, and
+/// the focal vectors of both regions differ only in the data touched.
 fn is_slower(evidence: &Evidence<'_>, region: &Region, here: &Estimate, read_frac: f64) -> bool {
     let Some(first) = evidence.regions.first() else { return false };
     let same = Axis::UniqueBytes.alone_differs(&region.focal, &first.focal);

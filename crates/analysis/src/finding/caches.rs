@@ -62,7 +62,8 @@ pub(super) fn read_cache(evidence: &Evidence<'_>) -> Option<Finding> {
     Some(finding(FindingCode::ReadCache, text, &figures))
 }
 
-/// The cache of the server, behind this machine's. Where none ends, how far that was looked for.
+/// The server's cache, behind this machine's page cache. If no border of it was found: up to how much data it
+/// was looked for.
 pub(super) fn server_cache(evidence: &Evidence<'_>) -> Option<Finding> {
     /// Data so many times this machine's cache have to be served from elsewhere.
     const FAR_BEYOND: f64 = 2.0;

@@ -7,7 +7,7 @@ use ioscape_model::units::{show_rate, show_seconds};
 use ioscape_model::{Access, Estimate, Finding, FindingCode, Interval, Workload};
 
 use super::family::{Axis, graph, size};
-use super::{Evidence, finding};
+use super::{Evidence, FAR_BEYOND, finding};
 
 /// Writes that would fit are as slow as writes that do not: within this factor.
 const SAME_SPEED_MAX: f64 = 1.5;
@@ -149,7 +149,6 @@ fn is_small_write(evidence: &Evidence<'_>, estimate: &Estimate) -> bool {
 }
 
 fn clues<'a>(evidence: &Evidence<'a>, small_writes: &'a Estimate) -> Clues<'a> {
-    const FAR_BEYOND: f64 = 1.5;
     let work = &small_writes.workload;
     let beyond_bytes = evidence.read_border().map(|border| border.unique_bytes.capacity);
     let larger = graph(evidence.estimates, work, Axis::UniqueBytes).pop();
@@ -170,8 +169,9 @@ fn clues<'a>(evidence: &Evidence<'a>, small_writes: &'a Estimate) -> Clues<'a> {
     Clues { small_writes, large_writes, small_reads, direct_writes, redirtied_fraction }
 }
 
-/// Before a server: direct writes, one at a time, of this size or a little smaller. How they are ordered and
-/// over how much data matters little where each is sent. SMB asks the server to pass its own cache by, too.
+/// Before a server: direct writes, one at a time, of this size or down to a quarter of it. How they are
+/// ordered and over how much data matters little where each is sent. SMB asks the server to pass its own
+/// cache by, too.
 fn direct_writes<'a>(evidence: &Evidence<'a>, small_writes: &Estimate) -> Option<Direct<'a>> {
     const TIMES_SMALLER_MAX: u64 = 4;
     let work = &small_writes.workload;
@@ -207,7 +207,8 @@ fn judge(clues: &Clues<'_>) -> Option<Policy> {
     }
     let same_speed = |ratio: &Interval| ratio.mean <= SAME_SPEED_MAX;
     let absorbed = |ratio: &Interval| ratio.low >= ABSORBED_MIN;
-    // A server is asked by both, or by direct writes alone.
+    // On files of a server direct writes decide where they are clear; otherwise writes beyond the cache do,
+    // as elsewhere.
     match clues.direct_writes.map(|direct| direct.times_as_long) {
         Some(times) if times <= SAME_SPEED_MAX && reads_far_faster => {
             return Some(Policy::WriteThrough);

@@ -48,7 +48,7 @@ pub(super) fn read_write_ratio(evidence: &Evidence<'_>, region: &Region) -> Opti
     Some(finding(FindingCode::ReadWriteRatio, text, &figures))
 }
 
-/// What it brings that requests follow one another.
+/// What sequential requests bring: the two ends of the graph of `seq_frac`.
 pub(super) fn sequentiality(evidence: &Evidence<'_>, region: &Region) -> Option<Finding> {
     let (random, sequential) = ends(evidence, region, Axis::SeqFrac, 0.5)?;
     let ratio = sequential.throughput().over(&random.throughput());
@@ -58,9 +58,11 @@ pub(super) fn sequentiality(evidence: &Evidence<'_>, region: &Region) -> Option<
         random.value * 100.0
     );
     let comparison = match ratio.effect() {
-        Effect::Gain => format!("sequence brings {} the throughput", times(&ratio)),
-        Effect::Loss => format!("sequence costs: {} the throughput", times(&ratio)),
-        Effect::NotShown => format!("sequence has no effect shown (ratio {})", range(&ratio)),
+        Effect::Gain => format!("sequential access brings {} the throughput", times(&ratio)),
+        Effect::Loss => format!("sequential access costs throughput: {} as much", times(&ratio)),
+        Effect::NotShown => {
+            format!("sequential access has no effect shown (ratio {})", range(&ratio))
+        }
     };
     let rates = rates(&sequential, &random);
     let text = region.sentence(&format!("{comparison}: {rates}, {ends}"));
@@ -114,7 +116,7 @@ pub(super) fn good_sizes(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
     Some(finding(FindingCode::GoodSizes, region.sentence(&clause), &figures))
 }
 
-/// Where larger requests stop to bring more, and whether they bring less in the end.
+/// The size from which larger requests bring little more, and whether the largest bring less.
 pub(super) fn saturation(evidence: &Evidence<'_>, region: &Region) -> Option<Finding> {
     let sizes = sizes(evidence, region)?;
     let best = &sizes[Good::around_best(&throughputs(&sizes))?.best];
@@ -198,7 +200,7 @@ pub(super) fn concurrency(evidence: &Evidence<'_>, region: &Region) -> Option<Fi
             format!("concurrency brings {} the throughput: {counts}", times(&ratio_most))
         }
         Effect::Loss => {
-            format!("concurrency costs: {} the throughput, {counts}", times(&ratio_most))
+            format!("concurrency costs throughput: {} as much, {counts}", times(&ratio_most))
         }
         Effect::NotShown => {
             format!("concurrency has no effect shown (ratio {}), {counts}", range(&ratio_most))

@@ -2,7 +2,7 @@
 
 use ioscape_model::named::name_of;
 use ioscape_model::{
-    Better, Border, Estimate, Figure, Interval, Reading, Record, Region, Score, SheetFigures, word,
+    Better, Border, Estimate, Interval, Reading, Record, Region, Score, SheetFigures, word,
 };
 
 const RATE: &str = "bytes/s";
@@ -35,13 +35,9 @@ fn sheet_line(line: &SheetFigures) -> [Reading; 2] {
         name: format!("{} p99", line.name),
         unit: "s".to_owned(),
         better: Better::Lower,
-        value: interval(&line.response_time_s.p99),
+        value: line.response_time_s.p99.into(),
     };
-    [rate(line.name.clone(), interval(&line.throughput_bytes_per_s)), p99]
-}
-
-fn interval(figure: &Figure) -> Interval {
-    Interval { mean: figure.value, low: figure.low, high: figure.high }
+    [rate(line.name.clone(), line.throughput_bytes_per_s.into()), p99]
 }
 
 fn workload(record: &Record, estimate: &Estimate) -> Option<Reading> {

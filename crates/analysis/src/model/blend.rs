@@ -129,11 +129,6 @@ impl Blend {
     }
 
     /// Fits the model to other samples of this system, beginning where this fit ended.
-    #[must_use]
-    pub fn refit(&self, training: &Training) -> Self {
-        self.refit_to(&training.all())
-    }
-
     fn refit_to(&self, samples: &[&Sample]) -> Self {
         let Self { caches, priors, inflated, .. } = self;
         let start = &self.fit.parameters;
@@ -198,9 +193,9 @@ impl Blend {
         at
     }
 
-    /// How much the law's ln throughput changes if the caches for reads, or those for writes, are so many times larger or
-    /// smaller than they were found: the larger of both changes for each direction, added as squares. 0 where answers are
-    /// put together, for [`Self::guess`] knows there how unsure the sizes are.
+    /// How much the law's ln throughput changes if the largest cache for reads, or the caches for writes, are
+    /// `factor` times as large or as small as found: the larger change of each, the two added in squares. 0
+    /// where answers are put together: there [`Self::guess`] already contains the doubt about the sizes.
     pub fn change_with_caches(&self, work: &Workload, factor: f64) -> f64 {
         if self.is_put_together(work) {
             return 0.0;

@@ -1,7 +1,7 @@
 //! A formula in place of a record, for tests.
 
 use ioscape_model::units::{GIB, KIB, MIB};
-use ioscape_model::{Classes, Hints, Host, Layer, Ranges, Region, RegionUniqueBytes, Workload};
+use ioscape_model::{Hints, Host, Layer, Ranges, Region, RegionUniqueBytes, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -22,7 +22,6 @@ pub(super) fn training(
             ln_throughput: law(work).ln() + noise * normal,
             sd: noise.max(0.01),
             visits: 1,
-            classes: Classes::default(),
             ln_tail: None,
             hit_fraction: None,
         }
@@ -41,7 +40,7 @@ pub(super) fn training(
         ranges: Ranges::usual(2),
         read_ahead_bytes: None,
         drift_sd: 0.0,
-        spread_out: 100,
+        off_graph_count: 100,
         fixed: Vec::new(),
     }
 }

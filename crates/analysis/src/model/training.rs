@@ -1,8 +1,8 @@
 //! What models are fitted from.
 
 use ioscape_model::{
-    Border, ClassTotals, Classes, DeviceLayer, Estimate, Hints, Host, Layer, OpenLoop, Point,
-    Ranges, Record, Region, ResponseTime, Role, State, Workload, open_loops,
+    Border, DeviceLayer, Estimate, Hints, Host, Layer, OpenLoop, Point, Ranges, Record, Region,
+    ResponseTime, Role, State, Workload, open_loops,
 };
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::{median, robust_sd};
@@ -33,8 +33,6 @@ pub struct Sample {
     pub sd: f64,
     /// How many visits it rests on.
     pub visits: u32,
-    /// Requests by class, all visits together.
-    pub classes: Classes,
     /// Percentiles of the response time over its mean, as logarithms: p50, p99, p99.9. `None` where
     /// whoever measured did not keep them.
     pub ln_tail: Option<[f64; TAIL]>,
@@ -73,9 +71,9 @@ pub struct Training {
     pub read_ahead_bytes: Option<u64>,
     /// How the machine's speed varied during the run, as the standard deviation of a logarithm.
     pub drift_sd: f64,
-    /// How many workloads were chosen without regard to a graph: spread evenly over the box, at its
-    /// corners, or where the model was least sure.
-    pub spread_out: usize,
+    /// How many workloads were visited that were not chosen for a graph: space-filling points, corners,
+    /// refinement points, cold reads, named workloads, lines of the data sheet.
+    pub off_graph_count: usize,
     /// Parameters of the law that stay at what is expected of them before any sample, by name:
     /// none, but when the law itself is judged.
     pub fixed: Vec<String>,
@@ -106,7 +104,7 @@ impl Training {
             ranges: header.ranges,
             read_ahead_bytes: record.header.target.read_ahead_bytes,
             drift_sd: drift_sd(&record.points),
-            spread_out: spread_out(&record.points),
+            off_graph_count: off_graph_count(&record.points),
             fixed: Vec::new(),
         }
     }
@@ -143,7 +141,7 @@ impl Training {
             ranges,
             read_ahead_bytes: record.header.target.read_ahead_bytes,
             drift_sd: drift_sd(&record.points),
-            spread_out: spread_out(&part.points),
+            off_graph_count: off_graph_count(&part.points),
             fixed: Vec::new(),
             borders: part.borders,
             regions: part.regions,
@@ -201,7 +199,7 @@ pub fn drift_sd(points: &[Point]) -> f64 {
 }
 
 /// How many workloads were visited that lie on no graph, several visits to one counted once.
-pub fn spread_out(points: &[Point]) -> usize {
+pub fn off_graph_count(points: &[Point]) -> usize {
     let chosen =
         |point: &&Point| matches!(point.role, Role::Calibration | Role::Refinement | Role::Named);
     let mut works: Vec<&Workload> = Vec::new();
@@ -231,7 +229,7 @@ impl Samples {
         let fitted: Vec<Point> = points.iter().filter(is_fitted).cloned().collect();
         let (estimates, _) = estimate::pool(&fitted, 0);
         let alive = estimates.iter().filter(|e| e.throughput_bytes_per_s.mean > 1.0);
-        let all = alive.map(|estimate| sample(estimate, &fitted));
+        let all = alive.map(sample);
         let (extras, rest): (Vec<Sample>, Vec<Sample>) =
             all.partition(|sample| sample.workload.has_extras());
         let (mut cold, plain): (Vec<Sample>, Vec<Sample>) =
@@ -252,18 +250,14 @@ pub fn device_samples(layer: Layer, points: &[Point]) -> Vec<Sample> {
     plain.into_iter().chain(extras).collect()
 }
 
-fn sample(estimate: &Estimate, points: &[Point]) -> Sample {
-    let of_workload = |point: &&Point| point.workload == estimate.workload;
-    let visits = || points.iter().filter(of_workload).filter(|p| p.role != Role::Canary);
+fn sample(estimate: &Estimate) -> Sample {
     let throughput = &estimate.throughput_bytes_per_s;
     let half_width = (throughput.high / throughput.mean.max(f64::MIN_POSITIVE)).ln();
-    let first = Classes::default();
     Sample {
         workload: estimate.workload.clone(),
         ln_throughput: throughput.mean.ln(),
         sd: (half_width / SIGMAS_OF_95).max(SD_MIN),
         visits: estimate.visits,
-        classes: visits().fold(first, |sum, point| plus(&sum, &point.classes)),
         ln_tail: ln_tail(&estimate.response_time_s),
         hit_fraction: estimate.hit_fraction,
     }
@@ -273,27 +267,6 @@ fn sample(estimate: &Estimate, points: &[Point]) -> Sample {
 fn ln_tail(times: &ResponseTime) -> Option<[f64; TAIL]> {
     let tail = [times.p50, times.p99, times.p999].map(|time| (time / times.mean).ln());
     tail.iter().all(|ln| ln.is_finite()).then_some(tail)
-}
-
-fn plus(one: &Classes, other: &Classes) -> Classes {
-    let add = |a: &ClassTotals, b: &ClassTotals| {
-        let ops = a.ops + b.ops;
-        let weighted =
-            |x: f64, y: f64| (x * a.ops as f64 + y * b.ops as f64) / (ops as f64).max(1.0);
-        ClassTotals {
-            ops,
-            bytes: a.bytes + b.bytes,
-            mean_s: weighted(a.mean_s, b.mean_s),
-            p50_s: weighted(a.p50_s, b.p50_s),
-            p99_s: a.p99_s.max(b.p99_s),
-        }
-    };
-    Classes {
-        read_seq: add(&one.read_seq, &other.read_seq),
-        read_rand: add(&one.read_rand, &other.read_rand),
-        write_seq: add(&one.write_seq, &other.write_seq),
-        write_rand: add(&one.write_rand, &other.write_rand),
-    }
 }
 
 #[cfg(test)]

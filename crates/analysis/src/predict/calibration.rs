@@ -21,9 +21,10 @@ use crate::model::{Sample, Training};
 const QUANTILE: f64 = 0.8;
 /// The normal law's, two-sided.
 const NORMAL_80: f64 = 1.281_551_6;
-/// Errors of samples that were left out, over those of measurements of a few seconds: single visits scatter by more than
-/// is known of them, and a fit without a tenth of the samples is worse. A choice: with 1, 1.25 and 1.43 intervals held
-/// 97, 95 and 93 % of what was looked at of the corpus (`docs/experiments.md`). The figures above and below are of before.
+/// Cross-validation overstates the error of a measurement of a few seconds by this factor: single visits
+/// scatter more, and a fit without a tenth of the samples is worse. A choice: with 1, 1.25 and 1.43 intervals
+/// held 97, 95 and 93 % of the corpus workloads that were looked at (`docs/experiments.md`). The percentages
+/// at the other constants of this file were measured before this factor existed.
 const LEFT_OUT_OVER_MEASURED: f64 = 1.25;
 /// What the page cache's state adds to another measurement, standard deviation of a logarithm: in
 /// which pieces the data is held depends on all that ran before (`docs/method.md`, section 2).
@@ -63,9 +64,10 @@ pub(super) struct Calibration {
 }
 
 impl Calibration {
-    /// From samples that were left out of the fit. They are missed by the scatter of visits, too: what all visits like
-    /// them scatter by, or the sample's own standard error where that is larger. It is for visits of a tenth of a second
-    /// (writes that are to be spared), and says nothing of a measurement of a few seconds.
+    /// From the errors of samples that were left out of the fit. Part of an error is the scatter of the visit
+    /// itself: [`Blend::noise`], or the sample's own standard error if that is larger, as it is for visits
+    /// cut short to spare writes. That excess is taken out here, because a measurement of a few seconds does
+    /// not have it.
     pub(super) fn from_held_out(blend: &Blend, training: &Training, held_out: &[HeldOut]) -> Self {
         let samples = training.all();
         let own_variance = |held: &HeldOut| {
@@ -92,7 +94,7 @@ impl Calibration {
             .map_or(NORMAL_90, |score| score / NORMAL_80 * NORMAL_90 / LEFT_OUT_OVER_MEASURED);
         let state_sd = if training.hints.in_memory { 0.0 } else { STATE_SD };
         Self {
-            factor: factor * off_graph(training.spread_out),
+            factor: factor * off_graph(training.off_graph_count),
             shared_variance,
             error_median: median(held_out.iter().map(|held| held.ln_error.abs())).unwrap_or(0.0),
             elsewhere_sd: training.drift_sd.hypot(state_sd),
@@ -133,8 +135,8 @@ fn kind(blend: &Blend, work: &Workload) -> usize {
 }
 
 /// How much wider intervals are for a map with so many workloads that lie on no graph.
-fn off_graph(spread_out: usize) -> f64 {
-    1.0 + OFF_GRAPH / (1.0 + spread_out as f64 / OFF_GRAPH_HALVED)
+fn off_graph(off_graph_count: usize) -> f64 {
+    1.0 + OFF_GRAPH / (1.0 + off_graph_count as f64 / OFF_GRAPH_HALVED)
 }
 
 /// Robust variance of the errors less the median of the variances that the model knew of; at least 0.

@@ -39,7 +39,7 @@ pub(super) struct Open {
 struct ClosedLoops<'a> {
     /// Requests in flight, and how long each takes.
     steps: Vec<(f64, PredictedTime)>,
-    /// How latencies at rates differ from what follows.
+    /// Corrections learnt from the map's open loops, if it has enough.
     rates: Option<&'a Rates>,
 }
 
@@ -101,8 +101,8 @@ impl Predictor {
     /// The workload at the highest rate at which 99 of 100 requests are done within `p99_max_s` of
     /// when they were due; as a closed loop, with a warning, where no rate keeps that.
     pub fn predict_within(&self, name: &str, work: &Workload, p99_max_s: f64) -> Prediction {
-        if self.device.is_some() && work.access != self.access() {
-            return self.layer(work).predict_within(name, work, p99_max_s);
+        if let Some(other) = self.other_layer(work) {
+            return other.predict_within(name, work, p99_max_s);
         }
         let Some(rate) = self.highest_rate(work, p99_max_s) else {
             let mut closed = self.predict(name, &work.closed_loop());

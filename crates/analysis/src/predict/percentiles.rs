@@ -22,9 +22,9 @@ const SAMPLES_MIN: usize = 12;
 const CONFIDENCE: f64 = 0.9;
 /// Coordinates of a workload.
 const FEATURES: usize = 9;
-/// How far apart two workloads are whose ratios have nothing to do with each other, in these
-/// coordinates: logarithms of data touched, size, processes, depth; shares of reads and of
-/// sequential requests; 1/`fsync_every`; shares of the time in reads and in writes of storage.
+/// Length scales: two workloads this far apart have ratios with a correlation of one half. Coordinates:
+/// logarithms of data touched, size, processes, depth; shares of reads and of sequential requests;
+/// 1/`fsync_every`; shares of the time in reads and in writes of storage.
 const LENGTHS: [f64; FEATURES] = [2.0, 3.0, 2.0, 2.5, 1.0, 1.5, 1.0, 0.7, 0.7];
 /// Standard deviation of a ratio's logarithm over all workloads, and between two visits, before
 /// anything was measured; both are found from the samples.
@@ -38,7 +38,7 @@ const SEARCHED_MAX: usize = 120;
 
 type Place = [f64; FEATURES];
 
-/// What percentiles are of the mean, learnt.
+/// Ratios of percentiles to the mean, learnt from the visits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Percentiles {
     places: Vec<Place>,

@@ -2,7 +2,7 @@
 
 use ioscape_model::units::{GIB, KIB, MIB, show_bytes};
 use ioscape_model::{
-    Access, Border, BorderUniqueBytes, Classes, Curve, Hints, Host, Layer, Range, Ranges, Workload,
+    Access, Border, BorderUniqueBytes, Curve, Hints, Host, Layer, Range, Ranges, Workload,
 };
 use ioscape_stats::median;
 use rand::{RngExt, SeedableRng};
@@ -93,7 +93,6 @@ fn training(seed: u64, count: usize, noise: f64) -> Training {
                 workload,
                 sd: noise,
                 visits: 1,
-                classes: Classes::default(),
                 ln_tail: None,
                 hit_fraction: None,
             }
@@ -122,7 +121,7 @@ fn training(seed: u64, count: usize, noise: f64) -> Training {
         },
         read_ahead_bytes: None,
         drift_sd: 0.0,
-        spread_out: 100,
+        off_graph_count: 100,
         fixed: Vec::new(),
     }
 }
@@ -451,8 +450,8 @@ fn intervals_are_wider_where_throughput_hangs_on_a_border() {
 
 #[test]
 fn intervals_are_wider_without_workloads_that_lie_on_no_graph() {
-    let width = |spread_out: usize| {
-        let training = Training { spread_out, ..training(5, 100, 0.03) };
+    let width = |off_graph_count: usize| {
+        let training = Training { off_graph_count, ..training(5, 100, 0.03) };
         Predictor::fit(training).unwrap().half_width_here(&usual())
     };
     assert!(width(0) > 1.2 * width(6) && width(6) > 1.2 * width(1000));

@@ -14,7 +14,7 @@ use crate::suite::show;
 pub(crate) fn check_table(check: &HistoryCheck) -> Table {
     let head = ["line", "baseline", "now", "ratio", "would be shown", "says"];
     let row = |line: &CheckedLine| {
-        let ratio = line.ratio.map(|r| Interval { mean: r.value, low: r.low, high: r.high });
+        let ratio = line.ratio.map(Interval::from);
         let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
         vec![
             line.name.clone(),

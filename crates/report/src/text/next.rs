@@ -48,7 +48,8 @@ fn steps(record: &Record, samples: &Samples<'_>, file: &str) -> Vec<Step> {
         return Vec::new();
     }
     if record.header.is_quick {
-        let why = "A map of what lies between these figures, and of the page cache before them:";
+        let why =
+            "A map shows how speed changes between these workloads, and where the page cache ends:";
         let target = &record.header.target;
         // In place of a file that was there already, the directory that it lies in.
         let parent = Path::new(&target.path).parent().filter(|_| target.kind == TargetKind::File);
@@ -77,7 +78,7 @@ fn steps(record: &Record, samples: &Samples<'_>, file: &str) -> Vec<Step> {
     if !record.models.is_empty() {
         let why = "Predict a workload that was not measured; replace oltp by yours:";
         all.push(Step::new(why, &["ioscape predict", file, "-w oltp"]));
-        let why = "How far off are such predictions here? Measured, on random workloads:";
+        let why = "Measure how far off such predictions are here, on random workloads:";
         all.push(Step::new(why, &["ioscape validate", file]));
     }
     if !samples.estimates.is_empty() {

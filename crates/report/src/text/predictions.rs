@@ -1,7 +1,7 @@
 //! Predictions for people: a table, what it rests on, what to doubt.
 
 use ioscape_model::units::{show_bytes, show_rate, show_seconds, three_digits};
-use ioscape_model::{Figure, Interval, PredictedTime, Prediction, Predictions, Record, Warning};
+use ioscape_model::{Figure, PredictedTime, Prediction, Predictions, Record, Warning};
 
 use super::{Page, Paint, Style, WIDTH_MAX, WIDTH_MIN, clean};
 use crate::doubts::Doubt;
@@ -106,8 +106,8 @@ fn rows(page: &mut Page, prediction: &Prediction, with_product: bool) {
     };
     let name = clean(&prediction.name);
     let figures = |name: &str| {
-        let throughput = figures::rate(&interval(&prediction.throughput_bytes_per_s));
-        let response = figures::seconds(&interval(&prediction.response_time_s.mean));
+        let throughput = figures::rate(&prediction.throughput_bytes_per_s.into());
+        let response = figures::seconds(&prediction.response_time_s.mean.into());
         row(name, &throughput, &response, &product)
     };
     if name.chars().count() <= NAME_COLUMNS {
@@ -144,14 +144,10 @@ fn percentiles(prediction: &Prediction) -> Option<String> {
         (String::new(), "response time")
     };
     let ops = prediction.throughput_bytes_per_s.value / prediction.workload.size_mean as f64;
-    let p99_s = figures::seconds(&interval(&p99?));
+    let p99_s = figures::seconds(&p99?.into());
     let [p50_s, p999_s] = [p50?, p999?].map(|figure| show_seconds(figure.value));
     let ops = three_digits(ops);
     Some(format!("  {ops} IOPS{lead}; {time} p50 {p50_s}, p99 {p99_s}, p99.9 {p999_s}"))
-}
-
-fn interval(figure: &Figure) -> Interval {
-    Interval { mean: figure.value, low: figure.low, high: figure.high }
 }
 
 fn row(name: &str, throughput: &str, response: &str, product: &str) -> String {

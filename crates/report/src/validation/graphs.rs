@@ -72,7 +72,7 @@ fn predicted(validation: &Validation, model: &str) -> Series {
             percent(work.seq_frac),
             figures::count(work.process_num as usize, "proc"),
         );
-        let y = Interval { mean: figure.value, low: figure.low, high: figure.high };
+        let y = Interval::from(*figure);
         Some(Mark { x: measured(point), y, note: note.replace('-', "−") })
     };
     let mut marks: Vec<Mark> = scored(validation).filter_map(mark).collect();

@@ -22,7 +22,7 @@ const PSEUDO_CACHE_BYTES: f64 = PAGE_BYTES;
 const SAME_CACHE: f64 = 1.4;
 /// Data must exceed a cache by this factor for samples to say something about what is beyond: a quarter
 /// of the requests miss it. A choice.
-pub(super) const CLEAR: f64 = 1.3;
+pub(super) const CLEARLY_BEYOND: f64 = 1.3;
 
 /// True of a direct visit that tells how fast storage takes what the kernel writes back: nine in ten requests write,
 /// and none is synced.
@@ -111,7 +111,7 @@ impl Caches {
                 let is_apart = |already: &(f64, bool)| {
                     !(1.0 / SAME_CACHE..SAME_CACHE).contains(&(bytes / already.0))
                 };
-                if bytes > 0.0 && bytes * CLEAR < reach && write.iter().all(is_apart) {
+                if bytes > 0.0 && bytes * CLEARLY_BEYOND < reach && write.iter().all(is_apart) {
                     write.push((bytes, is_page_cache));
                 }
             }

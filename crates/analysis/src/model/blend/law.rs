@@ -127,7 +127,7 @@ const FLUSHING_LOG2: u32 = 2;
 /// 16 processors read 6.8 GB/s, 16 read 189 GB/s: more than 16 times as much, for each had 6 MiB to itself. Without
 /// it maps of two such machines were off by 32 and 59 % (median), with it by 16 and 10 %; on two
 /// processors by 19.0 and 18.3 %, no more than chance (`docs/experiments.md`).
-const OWN_CACHE: f64 = 0.3;
+const CACHE_PER_FURTHER_PROCESSOR: f64 = 0.3;
 
 /// Processor time to write a byte back, over that of copying one: kernel threads take it from processes that share the
 /// processors, from the amount of dirty data on at which the kernel writes back all the time. A choice: 2, 3 and 4 are
@@ -139,10 +139,11 @@ const WRITE_BACK_COST: f64 = 2.0;
 /// least-recently-used replacement (Che et al. 2002) the difference grows by itself where `−e ln m` exceeds 1, with the
 /// share `m` that misses and the share `e` of the time that is waited for misses; where processes fall behind, 0.8
 /// fits what they were seen to do best (`docs/experiments.md`, its table of thresholds).
-const UNEVEN_FROM: f64 = 0.8;
-/// The rate is so far from that of an even share to that of the most uneven one, as a logarithm: the kernel keeps pages
-/// by two lists, and visits end before all is uneven. With 0.3 to 0.6 errors are alike (`docs/experiments.md`).
-const UNEVEN: f64 = 0.5;
+const UNEVEN_FEEDBACK_MIN: f64 = 0.8;
+/// Weight of the most uneven sharing in ln rate; the rest is even sharing. The kernel keeps pages on two
+/// lists, and visits end before sharing is as uneven as it can get. With 0.3 to 0.6 errors are alike
+/// (`docs/experiments.md`).
+const UNEVEN_WEIGHT: f64 = 0.5;
 
 /// The parameters as numbers with a unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -161,8 +162,8 @@ pub(super) struct Times {
     storage: [f64; 2],
     /// Share of the storage time of writes that the writer waits for.
     waited: f64,
-    /// How much of a stream's saving reads have; 0 where no kernel is known to read ahead. The next window of a
-    /// stream comes in while a process copies.
+    /// Share of a stream's saving that the mean read gets, 0 to 1; 0 if the kernel is not known to read
+    /// ahead. A stream's next window is read while the process copies this one.
     streamed: f64,
     /// Share of the reads that miss.
     read_misses: f64,
@@ -177,7 +178,7 @@ pub(super) struct Times {
 pub(super) const PARTS: usize = 4;
 
 impl Times {
-    /// With one part so many times as long. Storage limits count as storage time, so that all four
+    /// These times with one part multiplied by `by`. Storage limits count as storage time, so that all four
     /// parts twice as long make the request twice as long.
     fn scaled(mut self, part: usize, by: f64) -> Self {
         let direction = part % 2;
@@ -211,7 +212,7 @@ impl Law {
     }
 
     /// Time of a request that misses a cache and finds its data in the next, or in storage after the last,
-    /// beside copying, seconds. `streamed`, 0 to 1: how much of a sequential request's saving it has.
+    /// beside copying, seconds. `streamed`: share of a fully sequential request's saving, 0 (random) to 1.
     pub(super) fn miss_s(&self, direction: usize, index: usize, size: f64, streamed: f64) -> f64 {
         let fixed_s = self.cache(direction, index, OfCache::MissFixed);
         let ratio = self.cache(direction, index, OfCache::SequentialOverRandom);
@@ -271,7 +272,7 @@ impl Law {
         let streamed = [self.streamed_reads(work), work.seq_frac];
         // Each further processor brings a cache of its own besides the one that all share.
         let further = f64::from(work.process_num).min(self.get(Processors)).max(1.0) - 1.0;
-        let cached = self.get(ProcessorCache) * (1.0 + OWN_CACHE * further);
+        let cached = self.get(ProcessorCache) * (1.0 + CACHE_PER_FURTHER_PROCESSOR * further);
         let in_memory = 1.0 - (cached / copied_over_bytes(work)).min(1.0);
         let slower = 1.0 + self.get(MemoryCost) * in_memory;
         let copy = |fixed_s, rate| fixed_s + size / self.get(rate) * slower;
@@ -423,7 +424,7 @@ impl Law {
         let uneven = self
             .shared_unevenly(work, &times)
             .map_or(even, |[ahead, others]| (rate(&ahead) + rate(&others)).ln());
-        UNEVEN * uneven + (1.0 - UNEVEN) * even + (work.size_mean as f64).ln()
+        UNEVEN_WEIGHT * uneven + (1.0 - UNEVEN_WEIGHT) * even + (work.size_mean as f64).ln()
     }
 
     /// Where several processes with files of their own do not share a full page cache evenly: those that keep all of
@@ -446,7 +447,7 @@ impl Law {
             let missed = 1.0 - held(ahead);
             let waited_s = missed * times.storage[READ] / times.read_misses;
             let feedback = -missed.ln() * waited_s / (copied_s + waited_s);
-            held(ahead) * f64::from(count - ahead) > 1.0 && feedback > UNEVEN_FROM
+            held(ahead) * f64::from(count - ahead) > 1.0 && feedback > UNEVEN_FEEDBACK_MIN
         };
         let ahead = (0..count - 1).find(|ahead| !gets_ahead(*ahead)).unwrap_or(count - 1);
         let part = |process_num, bytes: f64| Workload {

@@ -10,7 +10,7 @@ use ioscape_stats::least_squares::Prior;
 use ioscape_stats::median;
 
 use super::caches::{
-    CLEAR, Caches, READ, Shape, WRITE, is_mostly, quickest_s, request_s, tells_of_writes,
+    CLEARLY_BEYOND, Caches, READ, Shape, WRITE, is_mostly, quickest_s, request_s, tells_of_writes,
 };
 use crate::model::training::FIXED_SD;
 use crate::model::{Sample, Training};
@@ -367,7 +367,8 @@ impl Seen<'_> {
         if limit > 0.0 { limit } else { OUT_OF_REACH * self.highest_bytes_per_s() }
     }
 
-    /// Half of what a synced write took, seconds: of the first guess, for however many writes an fdatasync is.
+    /// First guess of the time of an fdatasync: half of the median time of a synced write, seconds, however
+    /// many writes share the fdatasync.
     fn sync_s(&self) -> f64 {
         let synced = self.samples().filter(|sample| sample.workload.fsync_every > 0);
         let write_s = synced.map(|sample| {
@@ -378,11 +379,11 @@ impl Seen<'_> {
     }
 
     /// Shares of all requests that are reads, and writes, and surely got to storage: none where the
-    /// data is within a factor of [`CLEAR`] of the cache.
+    /// data is within a factor of [`CLEARLY_BEYOND`] of the cache.
     fn at_storage(&self, work: &Workload) -> [f64; 2] {
         let share = |sizes: &[f64], cache: usize| {
             let held = sizes.get(cache).map_or(1.0, |bytes| bytes / work.unique_bytes as f64);
-            if CLEAR * held < 1.0 { 1.0 - held } else { 0.0 }
+            if CLEARLY_BEYOND * held < 1.0 { 1.0 - held } else { 0.0 }
         };
         let [read_from, write_from] = self.caches.shape().first_to_storage;
         let is_synced = work.fsync_every > 0;
@@ -412,7 +413,7 @@ impl Seen<'_> {
             let unique = sample.workload.unique_bytes as f64;
             // From clearly beyond this cache to clearly beyond the next.
             is_mostly(&sample.workload, direction)
-                && (sizes[index] * CLEAR..until * CLEAR).contains(&unique)
+                && (sizes[index] * CLEARLY_BEYOND..until * CLEARLY_BEYOND).contains(&unique)
         };
         median(self.training.samples.iter().filter(is_there).map(figure))
     }
