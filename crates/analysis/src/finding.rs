@@ -238,9 +238,7 @@ impl<'a> Evidence<'a> {
     /// The memory this process may use: its limit where there is one below what the machine has.
     /// A control group without a limit shows a number far above the memory.
     fn memory_limit_bytes(&self) -> Option<u64> {
-        let limits = [self.host.memory_limit_set_bytes, self.host.memory_limit_bytes];
-        let limit = limits.into_iter().flatten().min();
-        limit.filter(|limit| (1..self.host.memory_bytes).contains(limit))
+        self.host.memory_limit().filter(|limit| (1..self.host.memory_bytes).contains(limit))
     }
 
     fn memory_bytes(&self) -> u64 {

@@ -66,6 +66,13 @@ pub struct Host {
     pub load_average: f64,
 }
 
+impl Host {
+    /// The tightest memory limit in force, bytes. A control group without a limit shows a number far above the memory.
+    pub fn memory_limit(&self) -> Option<u64> {
+        self.memory_limit_set_bytes.into_iter().chain(self.memory_limit_bytes).min()
+    }
+}
+
 /// What kind of target it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -531,7 +531,7 @@ pub(crate) fn confounded(page: &ComparisonPage<'_>, place: usize) -> Option<Stri
     let (memory, other) = (a.host.memory_bytes as f64, b.host.memory_bytes as f64);
     let differs = [
         ("filesystem", a.target.filesystem != b.target.filesystem),
-        ("memory limit", facts::memory_limit(&a.host) != facts::memory_limit(&b.host)),
+        ("memory limit", a.host.memory_limit() != b.host.memory_limit()),
         ("memory", (memory - other).abs() > MEMORY * memory),
         ("processor", a.host.cpu_model != b.host.cpu_model),
         ("kernel", a.host.kernel != b.host.kernel),

@@ -23,19 +23,11 @@ pub(crate) fn storage(header: &Header) -> String {
         }
         (None, None) => format!(" on {}", target.source),
     };
-    let limit = match memory_limit(&header.host) {
+    let limit = match header.host.memory_limit() {
         Some(bytes) => format!(", under a memory limit of {}", figures::size(bytes as f64)),
         None => String::new(),
     };
     format!("{filesystem}{on}{limit}")
-}
-
-/// The tightest limit in force.
-pub(crate) fn memory_limit(host: &Host) -> Option<u64> {
-    match (host.memory_limit_set_bytes, host.memory_limit_bytes) {
-        (Some(set), Some(found)) => Some(set.min(found)),
-        (set, found) => set.or(found),
-    }
 }
 
 /// What has to be known before any figure is read.
@@ -50,7 +42,7 @@ pub(crate) fn first_facts(header: &Header) -> Vec<Fact> {
         target.loop_backing.as_ref().map(|file| format!("a loop device on {file}")),
     ];
     let limits = [
-        memory_limit(host).map(|bytes| format!("memory {}", figures::size(bytes as f64))),
+        host.memory_limit().map(|bytes| format!("memory {}", figures::size(bytes as f64))),
         host.cpu_limit.map(|cpus| format!("{} processors", three_digits(cpus))),
         (!host.io_limits.is_empty()).then(|| format!("I/O {}", host.io_limits.join(", "))),
         positive(host.dirty_limit_bytes).map(|bytes| format!("dirty data {}", show_bytes(bytes))),

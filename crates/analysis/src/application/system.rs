@@ -164,8 +164,7 @@ fn memory_bytes(record: &Record) -> f64 {
         !is_processors(place) && matches!(border.curve, Curve::Read | Curve::Mixed)
     });
     let host = &record.header.host;
-    let limits = [host.memory_limit_bytes, host.memory_limit_set_bytes];
-    let limit = limits.into_iter().flatten().min().map_or(f64::INFINITY, |limit| limit as f64);
+    let limit = host.memory_limit().map_or(f64::INFINITY, |limit| limit as f64);
     let found = of_reads.map(|(_, border)| border.unique_bytes.capacity).fold(0.0, f64::max);
     if found > 0.0 {
         return found.min(limit);

@@ -187,8 +187,7 @@ const SHARE_OF_LIMIT: f64 = 0.86;
 /// Size of a page cache that no visit has passed, bytes, where cold reads say what lies beyond it.
 fn unpassed_bytes(training: &Training) -> Option<f64> {
     let bytes = training.hints.read_cache_bytes.filter(|_| !training.hints.in_memory)?;
-    let limits = [training.host.memory_limit_bytes, training.host.memory_limit_set_bytes];
-    let limit = limits.into_iter().flatten().min().map_or(f64::INFINITY, |limit| limit as f64);
+    let limit = training.host.memory_limit().map_or(f64::INFINITY, |limit| limit as f64);
     let is_known = training.ranges.access == Access::Buffered && !training.cold.is_empty();
     let touched = training.samples.iter().map(|sample| sample.workload.unique_bytes as f64);
     let touched = touched.fold(0.0, f64::max);
