@@ -262,6 +262,8 @@ impl Warning {
         let (words, to_do) = (text.to_string(), remedy.to_string());
         let mut figures = text.figures;
         figures.extend(remedy.figures);
+        // JSON holds no others: the record could not be read again.
+        figures.retain(|_, figure| figure.is_finite());
         Self { code, severity: Severity::Warning, text: words, remedy: to_do, figures }
     }
 
@@ -310,6 +312,17 @@ mod tests {
         assert_eq!(names, ["limit_bytes", "pages"]);
         let stored = serde_json::to_string(&warning).unwrap();
         assert_eq!(serde_json::from_str::<Warning>(&stored).unwrap(), warning);
+    }
+
+    #[test]
+    fn a_figure_that_json_cannot_hold_is_written_but_not_stored() {
+        let text = Words::new("up to {most_bytes:.0}, {count}");
+        let text = text.figure("most_bytes", f64::INFINITY).figure("count", 2.0);
+        let warning = Warning::new(Code::Swapping, text, "");
+        assert_eq!(warning.text, "up to inf, 2");
+        let stored = serde_json::to_string(&warning).unwrap();
+        assert_eq!(serde_json::from_str::<Warning>(&stored).unwrap(), warning);
+        assert_eq!(warning.figures.len(), 1);
     }
 
     #[test]
