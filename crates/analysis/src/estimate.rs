@@ -6,7 +6,8 @@
 
 use ioscape_model::line::SPREAD_ASSUMED;
 use ioscape_model::{
-    Code, Estimate, Interval, Line, Map, Point, ResponseTime, Role, Severity, Warning, Workload,
+    Code, Estimate, Interval, Line, Map, Point, ResponseTime, Role, Severity, Warning, Words,
+    Workload,
 };
 use ioscape_stats::{Mean, Spread, Visit, t_two_sided};
 
@@ -136,12 +137,13 @@ impl Stratum {
         let sd = self.spread.visit_sd(low).max(self.spread.visit_sd(high));
         let far = apart > BISTABLE_SIGMAS * sd && apart > BISTABLE_RATIO.ln();
         (far && self.spread.is_strange(index)).then(|| {
-            let text = format!(
-                "{} visits differ by a factor of {:.2}, where visits usually differ by {:.1} %",
-                visits.len(),
-                apart.exp(),
-                sd * 100.0
-            );
+            let text = Words::new(
+                "{visits} visits differ by a factor of {factor:.2}, where visits usually differ by \
+                 {usual_share:.1}",
+            )
+            .figure("visits", visits.len() as f64)
+            .figure("factor", apart.exp())
+            .figure("usual_share", sd);
             Warning::new(
                 Code::Bistable,
                 text,
@@ -165,7 +167,10 @@ fn counted<'a>(group: &Group<'a>) -> impl Iterator<Item = &'a Point> {
 fn dead(group: &Group<'_>) -> Option<Warning> {
     let count = group.iter().filter(|point| is_dead(point)).count();
     (count > 0).then(|| {
-        let text = format!("in {count} of {} visits not one request was completed", group.len());
+        let sentence = "in {dead_visits} of {visits} visits not one request was completed";
+        let text = Words::new(sentence)
+            .figure("dead_visits", count as f64)
+            .figure("visits", group.len() as f64);
         let remedy = "find out what held the requests up, or measure longer";
         Warning::new(Code::FewRequests, text, remedy).with_severity(Severity::Serious)
     })
@@ -348,7 +353,10 @@ mod tests {
         let (estimates, after) = pool(&points, 0);
         assert_eq!(repeatability, after);
         let jumping = estimates.last().unwrap();
-        assert_eq!(jumping.warnings[0].code, Code::Bistable);
+        let doubt = &jumping.warnings[0];
+        assert_eq!((doubt.code, doubt.figures.get("visits")), (Code::Bistable, Some(&2.0)));
+        assert!((doubt.figures["factor"] - 5000.0 / 280.0).abs() < 1e-9, "{doubt:?}");
+        assert!(doubt.text.starts_with("2 visits differ by a factor of 17.86"), "{}", doubt.text);
         assert!(jumping.throughput_bytes_per_s.low < 280e6);
         assert!(jumping.throughput_bytes_per_s.high > 5000e6);
         assert!(estimates[..20].iter().all(|estimate| estimate.warnings.is_empty()));
@@ -387,7 +395,10 @@ mod tests {
         dead.response_time_s = ResponseTime::default();
         let estimates = pool(&[dead.clone(), point(8, 100.0), point(9, 100.0)], 0).0;
         assert!((estimates[0].throughput_bytes_per_s.mean / 100e6 - 1.0).abs() < 1e-9);
-        assert_eq!(estimates[0].warnings[0].severity, Severity::Serious);
+        let doubt = &estimates[0].warnings[0];
+        assert_eq!(doubt.severity, Severity::Serious);
+        assert_eq!(doubt.text, "in 1 of 2 visits not one request was completed");
+        assert_eq!(doubt.figures.get("dead_visits"), Some(&1.0));
         assert!(pool(&[dead], 0).0[0].throughput_bytes_per_s.mean < 1.0);
         for estimate in &estimates {
             let interval = &estimate.throughput_bytes_per_s;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ioscape_model::units::three_digits;
 use ioscape_model::{
     Access, Code, Figure, Layer, ModelLine, PredictedTime, Prediction, Range, Ranges, Record,
-    Region, Severity, Warning, Workload,
+    Region, Severity, Warning, Words, Workload,
 };
 use ioscape_stats::NORMAL_90;
 use serde::{Deserialize, Serialize};
@@ -292,9 +292,7 @@ impl Predictor {
         for (key, over, Range { min, max }) in self.reach.beyond(work) {
             outside += over.ln();
             if over > RANGE_SLACK {
-                warnings.push(out_of_range(format!(
-                    "{key} is outside the {min} to {max} that were measured"
-                )));
+                warnings.push(out_of_range(outside_range(key, min, max)));
             }
         }
         let other_access = (work.access != self.access()).then_some("access");
@@ -438,16 +436,27 @@ fn put_together_to(blend: &Blend, training: &Training) -> [f64; 2] {
 }
 
 fn too_fast(most_per_s: f64) -> Warning {
-    let most = three_digits(most_per_s);
-    let text = format!(
+    let text = Words::new(
         "no more than {most} requests per second are done: at the rate asked for they wait ever \
-         longer, and the latency shown is that of the highest rate"
-    );
+         longer, and the latency shown is that of the highest rate",
+    )
+    .name("most", three_digits(most_per_s))
+    .figure("most_per_s", most_per_s);
     let remedy = "ask for a lower rate, or for more requests in flight by depth or process_num";
     Warning::new(Code::OutOfRange, text, remedy).with_severity(Severity::Warning)
 }
 
-fn out_of_range(text: String) -> Warning {
+/// The range of a key that was measured; its ends are figures named after the key, which says their unit.
+fn outside_range(key: &str, min: u64, max: u64) -> Words {
+    Words::new("{key} is outside the {min} to {max} that were measured")
+        .name("key", key)
+        .name("min", min)
+        .name("max", max)
+        .figure(&format!("min_{key}"), min as f64)
+        .figure(&format!("max_{key}"), max as f64)
+}
+
+fn out_of_range(text: impl Into<Words>) -> Warning {
     let remedy = "measure it: `ioscape measure`; or let a run reach that far (--unique-max, a longer --budget)";
     Warning::new(Code::OutOfRange, text, remedy).with_severity(Severity::Warning)
 }

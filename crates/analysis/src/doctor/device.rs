@@ -1,8 +1,7 @@
 //! The block device, and what lies between it and the medium.
 
 use ioscape_model::checkup::{Device, Facts};
-use ioscape_model::units::show_seconds;
-use ioscape_model::{Code, Severity, Warning};
+use ioscape_model::{Code, Severity, Warning, Words};
 
 /// A page from flash takes longer; from memory somewhere below it does not.
 const FLASH_MIN_S: f64 = 20e-6;
@@ -50,20 +49,15 @@ fn over_a_file(facts: &Facts, device: &Device) -> Option<Warning> {
 fn too_quick(facts: &Facts) -> Option<Warning> {
     let read_s = facts.probe?.direct_read_s?;
     let turns = facts.target.rotational == Some(true);
-    let text = if turns && read_s < DISK_MIN_S {
-        format!(
-            "the device says that it is a spinning disk, but reads a page in {}: it does not spin, \
-             or a cache of the host or controller answers",
-            show_seconds(read_s)
-        )
+    let sentence = if turns && read_s < DISK_MIN_S {
+        "the device says that it is a spinning disk, but reads a page in {read_s}: it does not spin, \
+         or a cache of the host or controller answers"
     } else if !turns && read_s < FLASH_MIN_S {
-        format!(
-            "a page read past the page cache took {}: a cache below the operating system answers",
-            show_seconds(read_s)
-        )
+        "a page read past the page cache took {read_s}: a cache below the operating system answers"
     } else {
         return None;
     };
+    let text = Words::new(sentence).figure("read_s", read_s);
     let remedy = "behind the page cache there may be caches of host, controller and drive; only more \
                   data than they hold reaches the medium";
     Some(Warning::new(Code::CachesBelow, text, remedy))
@@ -112,8 +106,12 @@ fn zones(facts: &Facts, device: &Device) -> Option<Warning> {
 fn heat(device: &Device) -> Option<Warning> {
     let (now, limit) = (device.temperature_celsius?, device.temperature_limit_celsius?);
     (now > limit - NEAR_CELSIUS).then(|| {
-        let text =
-            format!("{} is at {now:.0} °C and slows down from {limit:.0} °C on", device.name);
+        let text = Words::new(
+            "{device} is at {temperature_celsius:.0} °C and slows down from {limit_celsius:.0} °C on",
+        )
+        .name("device", &device.name)
+        .figure("temperature_celsius", now)
+        .figure("limit_celsius", limit);
         Warning::new(Code::PowerSaving, text, "let it cool down, or cool it better")
     })
 }

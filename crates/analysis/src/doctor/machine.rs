@@ -1,8 +1,7 @@
 //! The machine: what others take of it, and what it does not give.
 
 use ioscape_model::checkup::Facts;
-use ioscape_model::units::{show_bytes, show_percent, show_rate};
-use ioscape_model::{Code, Severity, Warning};
+use ioscape_model::{Code, Severity, Warning, Words};
 
 use super::graded;
 
@@ -40,10 +39,9 @@ pub(super) fn doubts(facts: &Facts) -> Vec<Warning> {
 fn stolen(facts: &Facts) -> Option<Warning> {
     let share = facts.sample.cpu_stolen_fraction?;
     graded(share, STOLEN[0], STOLEN[1], || {
-        let text = format!(
-            "the hypervisor gave {} of the processors' time to others within a second",
-            show_percent(share)
-        );
+        let sentence =
+            "the hypervisor gave {stolen_share} of the processors' time to others within a second";
+        let text = Words::new(sentence).figure("stolen_share", share);
         Warning::new(Code::StolenTime, text, "measure when the host is quieter, or on another one")
     })
 }
@@ -52,12 +50,12 @@ fn busy(facts: &Facts) -> Option<Warning> {
     let share = facts.sample.cpu_busy_fraction?;
     let pressure = facts.sample.cpu_pressure.unwrap_or(0.0);
     graded(share.max(pressure / 2.0), BUSY[0], BUSY[1], || {
-        let text = format!(
-            "other programs use {} of the processors; during {} of the time some program had to \
-             wait for one",
-            show_percent(share),
-            show_percent(pressure)
-        );
+        let text = Words::new(
+            "other programs use {busy_share} of the processors; during {pressure_share} of the time \
+             some program had to wait for one",
+        )
+        .figure("busy_share", share)
+        .figure("pressure_share", pressure);
         Warning::new(Code::Neighbours, text, "stop what else runs, or measure when it is done")
     })
 }
@@ -75,24 +73,32 @@ fn device_busy(facts: &Facts) -> Option<Warning> {
     // What deletes files also writes to a journal; a large discard is counted when it ends.
     let is_discarding = discards > reads + writes;
     if (is_discarding || reads + writes <= 0.0) && share > DEVICE_BUSY[0] {
-        let how = if is_discarding {
-            format!("with discarding the blocks of deleted files ({})", show_rate(discards))
+        let text = if is_discarding {
+            Words::new(
+                "{device} was busy during {busy_share} of the time with discarding the blocks of \
+                 deleted files ({discard_bytes_per_s})",
+            )
+            .figure("discard_bytes_per_s", discards)
         } else {
-            "although nothing was read or written: it discards the blocks of deleted files, flushes \
-             its cache, or does not answer"
-                .to_owned()
+            Words::new(
+                "{device} was busy during {busy_share} of the time although nothing was read or \
+                 written: it discards the blocks of deleted files, flushes its cache, or does not \
+                 answer",
+            )
         };
-        let text = format!("{device} was busy during {} of the time {how}", show_percent(share));
+        let text = text.name("device", device).figure("busy_share", share);
         let remedy = "wait until that is done: files that were just deleted take a while";
         return Some(Warning::new(Code::Neighbours, text, remedy));
     }
     graded(share, DEVICE_BUSY[0], DEVICE_BUSY[1], || {
-        let text = format!(
-            "{device} was busy with others during {} of the time (reads {}, writes {})",
-            show_percent(share),
-            show_rate(reads),
-            show_rate(writes),
-        );
+        let text = Words::new(
+            "{device} was busy with others during {busy_share} of the time (reads {read_bytes_per_s}, \
+             writes {write_bytes_per_s})",
+        )
+        .name("device", device)
+        .figure("busy_share", share)
+        .figure("read_bytes_per_s", reads)
+        .figure("write_bytes_per_s", writes);
         let remedy = "stop what else reads and writes there, or wait for write-back to end";
         Warning::new(Code::Neighbours, text, remedy)
     })
@@ -101,10 +107,8 @@ fn device_busy(facts: &Facts) -> Option<Warning> {
 fn memory(facts: &Facts) -> Option<Warning> {
     let share = facts.sample.memory_pressure?;
     graded(share, MEMORY_PRESSURE[0], MEMORY_PRESSURE[1], || {
-        let text = format!(
-            "some program had to wait for memory during {} of the time",
-            show_percent(share)
-        );
+        let sentence = "some program had to wait for memory during {pressure_share} of the time";
+        let text = Words::new(sentence).figure("pressure_share", share);
         let remedy = "free memory: caches are smaller now than they will be";
         Warning::new(Code::Swapping, text, remedy)
     })
@@ -115,11 +119,13 @@ fn swapping(facts: &Facts) -> Option<Warning> {
     let remedy = "free memory, or switch swap off while measuring";
     match facts.sample.swapped_pages {
         Some(pages) if pages > 0 => {
-            let text = format!("the machine swapped {pages} pages within a second");
+            let text = Words::new("the machine swapped {pages} pages within a second")
+                .figure("pages", pages as f64);
             Some(Warning::new(Code::Swapping, text, remedy))
         }
         _ if used_bytes > 0.0 => {
-            let text = format!("{} of memory lie in swap", show_bytes(used_bytes));
+            let text = Words::new("{swap_used_bytes} of memory lie in swap")
+                .figure("swap_used_bytes", used_bytes);
             Some(Warning::new(Code::Swapping, text, remedy).with_severity(Severity::Note))
         }
         _ => None,
@@ -130,11 +136,11 @@ fn dirty(facts: &Facts) -> Option<Warning> {
     let dirty_bytes = facts.sample.dirty_bytes? as f64;
     let limit_bytes = facts.host.dirty_limit_bytes as f64;
     (limit_bytes > 0.0 && dirty_bytes > DIRTY_OF_LIMIT * limit_bytes).then(|| {
-        let text = format!(
-            "{} wait to be written already; writers are held back at {}",
-            show_bytes(dirty_bytes),
-            show_bytes(limit_bytes)
-        );
+        let text = Words::new(
+            "{dirty_bytes} wait to be written already; writers are held back at {dirty_limit_bytes}",
+        )
+        .figure("dirty_bytes", dirty_bytes)
+        .figure("dirty_limit_bytes", limit_bytes);
         let remedy = "a run writes back what lies on its own filesystem; for the rest, `sync`";
         Warning::new(Code::DirtyAtStart, text, remedy)
     })
@@ -143,18 +149,18 @@ fn dirty(facts: &Facts) -> Option<Warning> {
 fn processor_quota(facts: &Facts) -> Option<Warning> {
     let limit = facts.host.cpu_limit?;
     let remedy = "raise the quota of the control group: the container's or the service's";
-    let text = format!("a control group allows {limit:.2} processors");
-    match facts.sample.cpu_throttled_fraction {
+    let (text, severity) = match facts.sample.cpu_throttled_fraction {
         Some(share) if share > THROTTLED => {
-            let text = format!(
-                "{text} and held this process back in {} of its periods",
-                show_percent(share)
+            let text = Words::new(
+                "a control group allows {processors:.2} processors and held this process back in \
+                 {throttled_share} of its periods",
             );
-            let warning = Warning::new(Code::Throttled, text, remedy);
-            Some(warning.with_severity(Severity::Serious))
+            (text.figure("throttled_share", share), Severity::Serious)
         }
-        _ => Some(Warning::new(Code::Throttled, text, remedy).with_severity(Severity::Note)),
-    }
+        _ => (Words::new("a control group allows {processors:.2} processors"), Severity::Note),
+    };
+    let text = text.figure("processors", limit);
+    Some(Warning::new(Code::Throttled, text, remedy).with_severity(severity))
 }
 
 fn io_quota(facts: &Facts) -> Option<Warning> {
@@ -169,11 +175,12 @@ fn io_quota(facts: &Facts) -> Option<Warning> {
 fn memory_limit(facts: &Facts) -> Option<Warning> {
     let limit_bytes =
         facts.host.memory_limit_bytes.filter(|limit| *limit < facts.host.memory_bytes)?;
-    let text = format!(
-        "a control group allows {} of memory, page cache included, of the machine's {}",
-        show_bytes(limit_bytes as f64),
-        show_bytes(facts.host.memory_bytes as f64)
-    );
+    let text = Words::new(
+        "a control group allows {memory_limit_bytes} of memory, page cache included, of the \
+         machine's {memory_bytes}",
+    )
+    .figure("memory_limit_bytes", limit_bytes as f64)
+    .figure("memory_bytes", facts.host.memory_bytes as f64);
     let remedy = "caches will be found that large, not larger";
     Some(Warning::new(Code::Throttled, text, remedy).with_severity(Severity::Note))
 }
@@ -203,10 +210,11 @@ fn governor(facts: &Facts) -> Option<Warning> {
 fn nodes(facts: &Facts) -> Option<Warning> {
     let nodes = facts.machine.numa_nodes;
     (nodes > 1).then(|| {
-        let text = format!(
-            "memory lies in {nodes} nodes: cached data may be near or far, and each has a cache of \
-             its own"
-        );
+        let text = Words::new(
+            "memory lies in {numa_nodes} nodes: cached data may be near or far, and each has a cache \
+             of its own",
+        )
+        .figure("numa_nodes", f64::from(nodes));
         let remedy = "`numactl --cpunodebind=0 --membind=0 ioscape …` keeps to one of them";
         Warning::new(Code::ManyNodes, text, remedy).with_severity(Severity::Note)
     })

@@ -4,7 +4,7 @@
 
 use ioscape_model::checkup::Facts;
 use ioscape_model::units::show_size;
-use ioscape_model::{Code, Severity, Warning};
+use ioscape_model::{Code, Severity, Warning, Words};
 
 /// Programs that copy often ask for so much at a time: a mount that cuts it into pieces pays more round trips.
 const USUAL_MOST_BYTES: u64 = 1 << 20;
@@ -29,7 +29,7 @@ pub(super) fn doubts(facts: &Facts) -> Vec<Warning> {
     all
 }
 
-fn note(text: String, remedy: &str) -> Warning {
+fn note(text: impl Into<Words>, remedy: &str) -> Warning {
     Warning::new(Code::MountOptions, text, remedy).with_severity(Severity::Note)
 }
 
@@ -100,11 +100,11 @@ fn short_requests(options: &[&str]) -> Option<Warning> {
     let is_size = |option: &&&str| option.starts_with("rsize=") || option.starts_with("wsize=");
     let least: u64 = options.iter().filter(is_size).filter_map(bytes).min()?;
     (least < USUAL_MOST_BYTES).then(|| {
-        let least = show_size(least as f64);
-        note(
-            format!("requests longer than {least} are cut into pieces of that (rsize, wsize)"),
-            "mount it with rsize=1048576,wsize=1048576 where the server allows it",
-        )
+        let text =
+            Words::new("requests longer than {least} are cut into pieces of that (rsize, wsize)")
+                .name("least", show_size(least as f64))
+                .figure("request_bytes", least as f64);
+        note(text, "mount it with rsize=1048576,wsize=1048576 where the server allows it")
     })
 }
 
@@ -114,14 +114,18 @@ mod tests {
 
     use super::*;
 
-    fn said(filesystem: &str, mount_options: &str) -> Vec<String> {
+    fn doubted(filesystem: &str, mount_options: &str) -> Vec<Warning> {
         let target = Target {
             filesystem: filesystem.into(),
             mount_options: mount_options.into(),
             ..Target::default()
         };
         let facts = Facts { target, ..Facts::default() };
-        doubts(&facts).into_iter().map(|doubt| doubt.text).collect()
+        doubts(&facts)
+    }
+
+    fn said(filesystem: &str, mount_options: &str) -> Vec<String> {
+        doubted(filesystem, mount_options).into_iter().map(|doubt| doubt.text).collect()
     }
 
     #[test]
@@ -142,9 +146,11 @@ mod tests {
 
     #[test]
     fn options_that_change_what_is_measured_are_named() {
-        let all = said("nfs4", "rw,noac,vers=4.2,rsize=32768,wsize=1048576,local_lock=none,hard");
+        let all =
+            doubted("nfs4", "rw,noac,vers=4.2,rsize=32768,wsize=1048576,local_lock=none,hard");
         assert_eq!(all.len(), 3, "{all:?}");
-        assert!(all[1].contains("`noac`") && all[2].contains("32 KiB"), "{all:?}");
+        assert!(all[1].text.contains("`noac`") && all[2].text.contains("32 KiB"), "{all:?}");
+        assert_eq!(all[2].figures.get("request_bytes"), Some(&32768.0));
         assert_eq!(said("nfs4", "rw,rsize=1048576,wsize=1048576,hard").len(), 1);
     }
 }

@@ -1,8 +1,8 @@
 //! The filesystem: room, mount options, and what the test file said.
 
 use ioscape_model::checkup::{Facts, Probe};
-use ioscape_model::units::{MIB, show_bytes, show_percent, show_seconds};
-use ioscape_model::{Code, READ_AHEAD_BYTES, Severity, TargetKind, Warning};
+use ioscape_model::units::MIB;
+use ioscape_model::{Code, READ_AHEAD_BYTES, Severity, TargetKind, Warning, Words};
 
 /// Less room for test files holds no workload worth the name.
 const ROOM_MIN_BYTES: u64 = 64 * MIB;
@@ -32,10 +32,8 @@ pub(super) fn doubts(facts: &Facts) -> Vec<Warning> {
 fn room(facts: &Facts) -> Option<Warning> {
     let room_bytes = facts.target.free_bytes / 2;
     (room_bytes < ROOM_MIN_BYTES).then(|| {
-        let text = format!(
-            "{} are free, and test files take half of that at most",
-            show_bytes(facts.target.free_bytes as f64)
-        );
+        let text = Words::new("{free_bytes} are free, and test files take half of that at most")
+            .figure("free_bytes", facts.target.free_bytes as f64);
         let remedy = "make room, or name a directory on another filesystem";
         Warning::new(Code::NearlyFull, text, remedy).with_severity(Severity::Serious)
     })
@@ -45,10 +43,9 @@ fn fullness(facts: &Facts) -> Option<Warning> {
     let target = &facts.target;
     let used = 1.0 - target.free_bytes as f64 / (target.size_bytes as f64).max(1.0);
     (used > FULL).then(|| {
-        let text = format!(
-            "{} of the filesystem are taken: new files lie in pieces between the old ones",
-            show_percent(used)
-        );
+        let sentence =
+            "{used_share} of the filesystem are taken: new files lie in pieces between the old ones";
+        let text = Words::new(sentence).figure("used_share", used);
         Warning::new(Code::NearlyFull, text, "compare only with filesystems as full as this one")
     })
 }
@@ -70,17 +67,20 @@ fn border(facts: &Facts) -> Option<Warning> {
         ("a run would see the cache and not what is behind it", Severity::Warning)
     };
     (!facts.target.is_in_memory() && room_bytes < cache_bytes).then(|| {
-        let text = format!(
-            "the page cache can hold {}, but test files may only take {}: {means}",
-            show_bytes(cache_bytes as f64),
-            show_bytes(room_bytes as f64)
-        );
+        let text = Words::new(
+            "the page cache can hold {cache_bytes}, but test files may only take {room_bytes}: {means}",
+        )
+        .figure("cache_bytes", cache_bytes as f64)
+        .figure("room_bytes", room_bytes as f64)
+        .name("means", means);
         let limit_bytes = (room_bytes / 4 / MIB).max(64) * MIB;
         let is_smaller = facts.host.memory_limit_bytes.is_none_or(|limit| limit_bytes < limit);
         let remedy = if is_smaller {
-            format!("`--memory-limit {}M` measures that border", limit_bytes / MIB)
+            Words::new("`--memory-limit {limit_mib}M` measures that border")
+                .name("limit_mib", limit_bytes / MIB)
+                .figure("memory_limit_bytes", limit_bytes as f64)
         } else {
-            "make room for test files of four times the memory limit".to_owned()
+            Words::new("make room for test files of four times the memory limit")
         };
         Warning::new(Code::BorderNotReached, text, remedy).with_severity(severity)
     })
@@ -129,10 +129,10 @@ fn mount_options(facts: &Facts) -> Vec<Warning> {
 
 fn flush(probe: &Probe) -> Option<Warning> {
     let flush_s = probe.flush_s.filter(|flush_s| *flush_s < FLUSH_MIN_S)?;
-    let text = format!(
-        "a page was called durable after {}: sooner than any medium without protected memory",
-        show_seconds(flush_s)
-    );
+    let text = Words::new(
+        "a page was called durable after {flush_s}: sooner than any medium without protected memory",
+    )
+    .figure("flush_s", flush_s);
     let remedy = "find out who swallows flushes: the host (cache=unsafe), a RAID controller, the \
                   drive; read durable rates as absorbed ones";
     Some(Warning::new(Code::FlushSuspect, text, remedy))
@@ -167,8 +167,9 @@ fn compression(facts: &Facts, probe: &Probe) -> Option<Warning> {
 fn scattered(probe: &Probe) -> Option<Warning> {
     let extents = probe.extents?;
     (extents > EXTENTS_PER_MIB * probe.length_bytes / MIB).then(|| {
-        let text =
-            format!("a file of {} lies in {extents} pieces", show_bytes(probe.length_bytes as f64));
+        let text = Words::new("a file of {length_bytes} lies in {extents} pieces")
+            .figure("length_bytes", probe.length_bytes as f64)
+            .figure("extents", extents as f64);
         let remedy = "sequential requests will not be sequential on the medium: free space is \
                       scattered";
         Warning::new(Code::Placement, text, remedy)
@@ -177,14 +178,17 @@ fn scattered(probe: &Probe) -> Option<Warning> {
 
 fn read_ahead(facts: &Facts, probe: &Probe) -> Option<Warning> {
     let brought_bytes = probe.read_ahead_bytes.filter(|bytes| *bytes > READ_AHEAD_BYTES)?;
-    let setting = facts
-        .target
-        .read_ahead_bytes
-        .map_or(String::new(), |bytes| format!(" (read_ahead_kb is {})", bytes >> 10));
-    let text = format!(
-        "one page read brings in {}{setting}: small random reads cost more than they ask for",
-        show_bytes(brought_bytes as f64)
-    );
+    let setting = facts.target.read_ahead_bytes;
+    let shown =
+        setting.map_or(String::new(), |bytes| format!(" (read_ahead_kb is {})", bytes >> 10));
+    let mut text = Words::new(
+        "one page read brings in {brought_bytes}{setting}: small random reads cost more than they ask for",
+    )
+    .figure("brought_bytes", brought_bytes as f64)
+    .name("setting", shown);
+    if let Some(bytes) = setting {
+        text = text.figure("read_ahead_bytes", bytes as f64);
+    }
     let remedy = "programs here meet the same; lower it only if they will run with less";
     Some(Warning::new(Code::ReadAhead, text, remedy).with_severity(Severity::Note))
 }

@@ -1,5 +1,7 @@
 //! Every hazard alone in an otherwise blameless machine: found, and nothing else with it.
 
+use std::collections::BTreeMap;
+
 use ioscape_model::checkup::{Device, Facts, Probe, Sample};
 use ioscape_model::units::{GIB, MIB};
 use ioscape_model::{Code, Severity, Warning};
@@ -16,9 +18,14 @@ fn a_blameless_machine_gets_no_doubt_but_honest_unknowns() {
     assert!(checkup.privileges.iter().all(|privilege| !privilege.granted));
 }
 
-/// One thing wrong gives one doubt, of this kind.
+/// One thing wrong gives one doubt, of this kind. Returns the doubt's figures.
 #[track_caller]
-fn check(spoil: impl FnOnce(&mut Facts), code: Code, severity: Severity, part: &str) {
+fn check(
+    spoil: impl FnOnce(&mut Facts),
+    code: Code,
+    severity: Severity,
+    part: &str,
+) -> BTreeMap<String, f64> {
     let mut facts = blameless();
     spoil(&mut facts);
     let doubts = judge(&facts).doubts;
@@ -26,6 +33,11 @@ fn check(spoil: impl FnOnce(&mut Facts), code: Code, severity: Severity, part: &
     assert_eq!((doubt.code, doubt.severity), (code, severity), "{}", doubt.text);
     assert!(doubt.text.contains(part), "{}", doubt.text);
     assert!(!doubt.remedy.is_empty());
+    doubt.figures.clone()
+}
+
+fn named<const N: usize>(figures: [(&str, f64); N]) -> BTreeMap<String, f64> {
+    figures.map(|(name, figure)| (name.to_owned(), figure)).into()
 }
 
 fn probe(facts: &mut Facts) -> &mut Probe {
@@ -40,7 +52,9 @@ fn device(facts: &mut Facts) -> &mut Device {
 fn what_others_take_of_the_machine_is_graded() {
     use Severity::{Note, Serious, Warning};
     let sample = |facts: &mut Facts, spoil: fn(&mut Sample)| spoil(&mut facts.sample);
-    check(|f| sample(f, |s| s.cpu_stolen_fraction = Some(0.05)), Code::StolenTime, Warning, "5");
+    let stolen = |f: &mut Facts| sample(f, |s| s.cpu_stolen_fraction = Some(0.05));
+    let found = check(stolen, Code::StolenTime, Warning, "gave 5.0 % of");
+    assert_eq!(found, named([("stolen_share", 0.05)]));
     check(|f| sample(f, |s| s.cpu_stolen_fraction = Some(0.3)), Code::StolenTime, Serious, "30");
     check(|f| sample(f, |s| s.cpu_busy_fraction = Some(0.3)), Code::Neighbours, Warning, "30");
     check(|f| sample(f, |s| s.cpu_busy_fraction = Some(0.9)), Code::Neighbours, Serious, "90");
@@ -59,7 +73,8 @@ fn what_others_take_of_the_machine_is_graded() {
         reading(0.99)(f);
         f.sample.device_discard_bytes_per_s = Some(4e9);
     };
-    check(discarding, Code::Neighbours, Warning, "4.00 GB/s");
+    let found = check(discarding, Code::Neighbours, Warning, "4.00 GB/s");
+    assert_eq!(found, named([("busy_share", 0.99), ("discard_bytes_per_s", 4e9)]));
     check(|f| sample(f, |s| s.memory_pressure = Some(0.05)), Code::Swapping, Warning, "memory");
     check(|f| sample(f, |s| s.swapped_pages = Some(9)), Code::Swapping, Warning, "9 pages");
     check(|f| sample(f, |s| s.dirty_bytes = Some(GIB)), Code::DirtyAtStart, Warning, "1.00 GiB");
@@ -74,7 +89,9 @@ fn limits_of_control_groups_are_named() {
         f.host.cpu_limit = Some(1.5);
         f.sample.cpu_throttled_fraction = Some(0.2);
     };
-    check(throttled, Code::Throttled, Serious, "held this process back");
+    let part = "allows 1.50 processors and held this process back in 20 % of its periods";
+    let found = check(throttled, Code::Throttled, Serious, part);
+    assert_eq!(found, named([("processors", 1.5), ("throttled_share", 0.2)]));
     let limit = |text: &str| {
         let text = text.to_owned();
         move |f: &mut Facts| f.host.io_limits = vec![text]
@@ -93,7 +110,8 @@ fn a_machine_that_does_not_run_at_its_speed_is_pointed_out() {
     check(|f| f.machine.laptop_mode = true, Code::PowerSaving, Warning, "laptop_mode");
     check(|f| f.host.governor = Some("powersave".into()), Code::PowerSaving, Note, "powersave");
     check(|f| device(f).temperature_celsius = Some(82.0), Code::PowerSaving, Warning, "82 °C");
-    check(|f| f.machine.numa_nodes = 2, Code::ManyNodes, Note, "2 nodes");
+    let found = check(|f| f.machine.numa_nodes = 2, Code::ManyNodes, Note, "2 nodes");
+    assert_eq!(found, named([("numa_nodes", 2.0)]));
 }
 
 #[test]
@@ -112,7 +130,10 @@ fn room_and_mount_options_are_looked_at() {
         f.target.free_bytes = 10 * GIB;
         f.target.size_bytes = 11 * GIB;
     };
-    check(small, Code::BorderNotReached, Note, "by direct I/O");
+    let found = check(small, Code::BorderNotReached, Note, "by direct I/O");
+    let limit_bytes = (5 * GIB / 4) as f64;
+    assert_eq!(found.get("memory_limit_bytes"), Some(&limit_bytes));
+    assert_eq!(found.get("room_bytes"), Some(&((5 * GIB) as f64)));
     let without_direct = |f: &mut Facts| {
         small(f);
         f.probe = None;
@@ -131,7 +152,8 @@ fn no_room_at_all_is_serious() {
 #[test]
 fn what_the_test_file_said_is_believed() {
     use Severity::{Note, Warning};
-    check(|f| probe(f).flush_s = Some(9e-6), Code::FlushSuspect, Warning, "9.00 µs");
+    let found = check(|f| probe(f).flush_s = Some(9e-6), Code::FlushSuspect, Warning, "9.00 µs");
+    assert_eq!(found, named([("flush_s", 9e-6)]));
     check(|f| probe(f).direct_is_direct = Some(false), Code::DirectNotDirect, Warning, "ext4");
     check(|f| probe(f).direct_align_bytes = Some(0), Code::DirectNotDirect, Note, "no direct");
     check(|f| probe(f).compresses = Some(true), Code::CopyOnWrite, Warning, "compresses");

@@ -7,9 +7,8 @@
 //! Poisson arrivals at one exponential server (`docs/method.md`, section 9). Where a map holds open
 //! loops, latencies are corrected by what those differ (`rates.rs`).
 
-use ioscape_model::units::show_seconds;
 use ioscape_model::{
-    Arrivals, Code, Figure, PredictedTime, Prediction, Severity, Warning, Workload,
+    Arrivals, Code, Figure, PredictedTime, Prediction, Severity, Warning, Words, Workload,
 };
 use ioscape_stats::normal_quantile;
 
@@ -144,9 +143,9 @@ impl Predictor {
 }
 
 fn never_within(p99_max_s: f64) -> Warning {
-    let asked = show_seconds(p99_max_s);
-    let text =
-        format!("no rate keeps the 99th percentile within {asked}: it is longer at low rates, too");
+    let sentence =
+        "no rate keeps the 99th percentile within {p99_max_s}: it is longer at low rates, too";
+    let text = Words::new(sentence).figure("p99_max_s", p99_max_s);
     let remedy = "ask for a longer --p99-max; the figures shown are those of a closed loop";
     Warning::new(Code::OutOfRange, text, remedy).with_severity(Severity::Warning)
 }

@@ -391,7 +391,9 @@ fn far_reads_say_nothing_of_writes_that_were_never_visited_as_far() {
     assert!(predictor.is_in_range(&far(1.0)));
     assert!(predictor.is_in_range(&Workload { unique_bytes: 100 * MIB, ..usual() }));
     let said = predictor.predict("", &far(0.5));
-    assert!(!said.in_range && said.warnings[0].text.contains("unique_bytes"), "{said:?}");
+    let doubt = &said.warnings[0];
+    assert!(!said.in_range && doubt.text.contains("unique_bytes is outside the "), "{said:?}");
+    assert!(doubt.figures["max_unique_bytes"] > doubt.figures["min_unique_bytes"], "{doubt:?}");
 }
 
 #[test]
