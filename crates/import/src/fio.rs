@@ -10,7 +10,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use ioscape_model::{Layout, Workload, named};
+use ioscape_model::{Layout, Words, Workload, named};
 use serde_json::Value;
 
 use figures::{Direction, Figures};
@@ -61,7 +61,7 @@ pub(crate) struct Measured {
     pub(crate) seed: u64,
     pub(crate) cpu_s_per_op: Option<f64>,
     /// What should be known before the figures are used.
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Vec<Words>,
 }
 
 impl Results {
@@ -257,7 +257,7 @@ fn processes(group: &[&Value], jobs: &[Job]) -> Result<u32, String> {
 }
 
 /// All jobs of a group have to be one workload, run by several processes.
-fn one_workload(jobs: &[Job], processes: u32, notes: &mut Vec<String>) -> Result<Workload, String> {
+fn one_workload(jobs: &[Job], processes: u32, notes: &mut Vec<Words>) -> Result<Workload, String> {
     let first = &jobs[0];
     if jobs.iter().any(|job| job.work != first.work || job.engine != first.engine) {
         return Err("it ran together with other jobs that did something else".to_owned());
@@ -270,7 +270,7 @@ fn one_workload(jobs: &[Job], processes: u32, notes: &mut Vec<String>) -> Result
         if work.seq_frac > 0.0 {
             return Err("its processes follow each other through the same data".to_owned());
         }
-        notes.push("its processes shared the same data, not a part each".to_owned());
+        notes.push("its processes shared the same data, not a part each".into());
         work.layout = Layout::Shared;
         return Ok(work);
     }
@@ -360,7 +360,7 @@ fn settle_size(
     work: &mut Workload,
     job: &Job,
     figures: &Figures,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Words>,
 ) -> Result<(), String> {
     let found = figures.bytes as f64 / figures.ops as f64;
     let asked = job.size_mean_bytes;
@@ -370,7 +370,10 @@ fn settle_size(
     if work.size_dist == ioscape_model::SizeDist::Fixed {
         return Err(format!("its requests had {found:.0} bytes, where its options say {asked:.0}"));
     }
-    notes.push(format!("its mean size was {found:.0} bytes, where {asked:.0} were asked for"));
+    let sentence =
+        "its mean size was {mean_bytes:.0} bytes, where {mean_asked_bytes:.0} were asked for";
+    let note = Words::new(sentence).figure("mean_bytes", found).figure("mean_asked_bytes", asked);
+    notes.push(note);
     work.size_mean = (found / work.align as f64).round().max(1.0) as u64 * work.align;
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use ioscape_analysis::estimate;
 use ioscape_model::{
     Code, End, EndReason, Header, Host, Line, Method, Origin, Point, Ranges, Rules, Severity,
-    Spent, Target, TargetKind, Warning,
+    Spent, Target, TargetKind, Warning, Words,
 };
 
 use crate::fio::{Measured, Results};
@@ -126,23 +126,33 @@ fn point(measured: &Measured, version: &str, round: u32, started_s: f64) -> Poin
 fn doubts(measured: &Measured, version: &str) -> Vec<Warning> {
     let mut doubts = Vec::new();
     if !measured.notes.is_empty() {
-        doubts.push(Warning::new(
-            Code::Imported,
-            format!("job `{}` of {version}: {}", measured.name, measured.notes.join("; ")),
-            "measure the workload with `ioscape measure` where that matters",
-        ));
+        doubts.push(noted(measured, version));
     }
     if !measured.steady {
-        let seen = match measured.figures.variation {
-            Some(variation) => {
-                format!("fio's samples of the throughput vary by {:.0} %", variation * 100.0)
-            }
-            None => "fio took too few samples of the throughput".to_owned(),
+        let text = match measured.figures.variation {
+            Some(variation) => Words::new(
+                "fio's samples of the throughput vary by {variation_share:.0}: whether it was steady \
+                 is not known",
+            )
+            .figure("variation_share", variation),
+            None => Words::new(
+                "fio took too few samples of the throughput: whether it was steady is not known",
+            ),
         };
-        let text = format!("{seen}: whether it was steady is not known");
         doubts.push(Warning::new(Code::NotSteady, text, "run the job for longer"));
     }
     doubts
+}
+
+/// The notes on a job, with the figures of each.
+fn noted(measured: &Measured, version: &str) -> Warning {
+    let remedy = "measure the workload with `ioscape measure` where that matters";
+    let each = measured.notes.iter().map(|note| Warning::new(Code::Imported, note.clone(), remedy));
+    let (texts, figures): (Vec<String>, Vec<_>) =
+        each.map(|note| (note.text, note.figures)).unzip();
+    let text = format!("job `{}` of {version}: {}", measured.name, texts.join("; "));
+    let figures = figures.into_iter().flatten().collect();
+    Warning { figures, ..Warning::new(Code::Imported, text, remedy) }
 }
 
 fn warnings(all: &[Results]) -> Vec<Warning> {

@@ -37,7 +37,9 @@ fn jobs_become_points_and_those_that_cannot_are_named() {
     let doubts: Vec<&str> = record.warnings.iter().map(|w| w.text.as_str()).collect();
     assert!(doubts.iter().any(|text| text.contains("`held-to-a-rate` is left out")), "{doubts:?}");
     assert!(doubts.iter().any(|text| text.contains("`zipf` is left out")), "{doubts:?}");
-    assert!(record.points[3].warnings[0].text.contains("law of their own"));
+    let doubt = &record.points[3].warnings[0];
+    assert!(doubt.text.contains("law of their own"), "{doubt:?}");
+    assert!(doubt.figures["size_variation"] > 0.0, "{doubt:?}");
     let document: Value = serde_json::from_str(RESULTS).unwrap();
     let rate = document["jobs"][0]["read"]["bw_bytes"].as_f64().unwrap();
     assert!((record.points[0].throughput() / rate - 1.0).abs() < 1e-3);

@@ -1,6 +1,6 @@
 //! What a job measured: the figures of the processes that ran together, as one visit's.
 
-use ioscape_model::{Interval, ResponseTime};
+use ioscape_model::{Interval, ResponseTime, Words};
 use ioscape_stats::t_two_sided;
 use serde_json::Value;
 
@@ -211,7 +211,7 @@ pub(crate) struct Figures {
     /// Requests under way, by Little's law; `None` where nothing was timed.
     pub(crate) in_flight: Option<f64>,
     /// What could not be known.
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Vec<Words>,
 }
 
 impl Figures {
@@ -228,7 +228,7 @@ impl Figures {
         let ops_per_s = all.ops as f64 / all.runtime_s;
         let (relative, windows, variation) = spread(parts);
         if windows < 2 {
-            notes.push("too short for an interval within the visit".to_owned());
+            notes.push("too short for an interval within the visit".into());
         }
         let rate = all.bytes as f64 / all.runtime_s;
         let at = |share| quantile(parts, share).unwrap_or(0.0);
@@ -326,6 +326,6 @@ mod tests {
         short.bandwidth.count = 1;
         let figures = Figures::from_parts(&[short]).unwrap();
         assert!(figures.throughput_bytes_per_s.relative_half_width() < 1e-12);
-        assert!(figures.notes[0].contains("too short"));
+        assert!(figures.notes[0].to_string().contains("too short"));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ioscape_model::{Access, Layout, SeqScope, SizeDist, State, Workload};
+use ioscape_model::{Access, Layout, SeqScope, SizeDist, State, Words, Workload};
 
 use super::size::{Sizes, bytes};
 
@@ -76,7 +76,7 @@ pub(super) struct Job {
     /// What makes the requests.
     pub(super) engine: String,
     /// What should be known before the figures are used.
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Words>,
 }
 
 /// Reads the options of one job.
@@ -95,11 +95,13 @@ pub(super) fn understand(options: &Options) -> Result<Job, String> {
     let is_mixed = read_frac > 0.0 && read_frac < 1.0;
     let law = sizes.law()?;
     if !sizes.is_fixed() {
-        notes.push(format!(
-            "its sizes have a law of their own (coefficient of variation {:.2}), taken for {}",
-            sizes.variation(),
-            if law == SizeDist::Fixed { "fixed" } else { "the nearest of ours" },
-        ));
+        let note = Words::new(
+            "its sizes have a law of their own (coefficient of variation {size_variation:.2}), taken \
+             for {law}",
+        )
+        .figure("size_variation", sizes.variation())
+        .name("law", if law == SizeDist::Fixed { "fixed" } else { "the nearest of ours" });
+        notes.push(note);
     }
     let align = given.align(&sizes)?;
     let mean = (sizes.mean_bytes() / align as f64).round().max(1.0) as u64 * align;
@@ -133,7 +135,8 @@ pub(super) fn understand(options: &Options) -> Result<Job, String> {
     }
     job.work.state = given.state(access, &mut job.notes);
     if let Some(files) = given.count("nrfiles")?.filter(|files| *files > 1) {
-        job.notes.push(format!("each process went round {files} files"));
+        let note = Words::new("each process went round {files} files");
+        job.notes.push(note.figure("files", f64::from(files)));
     }
     Ok(job)
 }
@@ -181,7 +184,7 @@ impl Given<'_> {
     }
 
     /// Options that nobody here has heard of.
-    fn strangers(&self) -> Vec<String> {
+    fn strangers(&self) -> Vec<Words> {
         let known = |name: &str| {
             SILENT.split_whitespace().any(|silent| silent == name)
                 || READ.split_whitespace().any(|read| read == name)
@@ -192,7 +195,7 @@ impl Given<'_> {
         if strange.is_empty() {
             return vec![];
         }
-        vec![format!("not understood, and not in the workload: {}", strange.join(", "))]
+        vec![format!("not understood, and not in the workload: {}", strange.join(", ")).into()]
     }
 
     /// `read_frac` and `seq_frac`.
@@ -278,12 +281,13 @@ impl Given<'_> {
         self.text("filename").or(format).map(str::to_owned)
     }
 
-    fn engine(&self, notes: &mut Vec<String>) -> Result<(String, u32), String> {
+    fn engine(&self, notes: &mut Vec<Words>) -> Result<(String, u32), String> {
         let engine = self.text("ioengine").unwrap_or("psync");
         let depth = self.count("iodepth")?.unwrap_or(1).max(1);
         if SYNCHRONOUS.contains(&engine) {
             if depth > 1 {
-                notes.push(format!("iodepth={depth} means nothing to {engine}: taken as 1"));
+                let note = Words::new("iodepth={iodepth} means nothing to {engine}: taken as 1");
+                notes.push(note.figure("iodepth", f64::from(depth)).name("engine", engine));
             }
             return Ok((engine.to_owned(), 1));
         }
@@ -308,7 +312,7 @@ impl Given<'_> {
         &self,
         read_frac: f64,
         (engine, depth): (&str, u32),
-        notes: &mut Vec<String>,
+        notes: &mut Vec<Words>,
     ) -> Result<u32, String> {
         let (full, data) = (self.count("fsync")?.unwrap_or(0), self.count("fdatasync")?);
         match (full, data.unwrap_or(0)) {
@@ -330,14 +334,14 @@ impl Given<'_> {
             ),
             (0, data) => Ok(data),
             (full, 0) => {
-                notes.push("it calls fsync, here taken as fdatasync".to_owned());
+                notes.push("it calls fsync, here taken as fdatasync".into());
                 Ok(full)
             }
             _ => Err("both fsync and fdatasync are given".to_owned()),
         }
     }
 
-    fn state(&self, access: Access, notes: &mut Vec<String>) -> State {
+    fn state(&self, access: Access, notes: &mut Vec<Words>) -> State {
         if access == Access::Direct || self.text("pre_read") == Some("1") {
             return State::Warm;
         }
