@@ -5,7 +5,7 @@ pub mod first;
 pub mod second;
 
 use ioscape_model::warning::Code;
-use ioscape_model::{Severity, TrialFigure, Warning};
+use ioscape_model::{Severity, TrialFigure, Warning, Words};
 
 use crate::benchmark::{bytes_per_s, rate, seconds};
 use crate::site::Site;
@@ -25,10 +25,11 @@ fn figures(site: &mut Site, stones: f64, moved_mib: f64, elapsed_s: f64) -> Vec<
             site.warnings.push(
                 Warning::new(
                     Code::NoScore,
-                    format!(
+                    Words::new(
                         "it took {elapsed_s:.3} s, and the published program counts whole seconds \
-                         and prints no score below one"
-                    ),
+                         and prints no score below one",
+                    )
+                    .figure("elapsed_s", elapsed_s),
                     "leave --faithful out for the same score by a finer clock",
                 )
                 .with_severity(Severity::Note),

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 use ioscape_engine::counters::Counters;
 use ioscape_engine::error::{Error, Result};
 use ioscape_model::warning::Code;
-use ioscape_model::{Better, Severity, TrialFigure, Warning};
+use ioscape_model::{Better, Severity, TrialFigure, Warning, Words};
 use rand::seq::SliceRandom;
 use rustix::fs::OFlags;
 
@@ -179,11 +179,11 @@ fn warn_if_warm(site: &mut Site, from_device: Option<f64>) {
     site.warnings.push(
         Warning::new(
             Code::CacheState,
-            format!(
-                "only {:.0} % of the articles came from the device: something else holds them in \
-                 memory, or the filesystem reads past this process's account",
-                share * 100.0
-            ),
+            Words::new(
+                "only {device_share:.0} of the articles came from the device: something else holds \
+                 them in memory, or the filesystem reads past this process's account",
+            )
+            .figure("device_share", share),
             "name a directory on a local disk",
         )
         .with_severity(Severity::Warning),

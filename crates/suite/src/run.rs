@@ -9,7 +9,7 @@ use ioscape_engine::error::{Error, Result};
 use ioscape_engine::target::Directory;
 use ioscape_engine::{Clock, RunId};
 use ioscape_model::units::show_bytes;
-use ioscape_model::{Code, Host, Suite, Trial, Warning};
+use ioscape_model::{Code, Host, Suite, Trial, Warning, Words};
 
 use crate::benchmark::{Benchmark, Turn};
 use crate::catalogue::Name;
@@ -182,7 +182,9 @@ fn attempt(plan: &Plan<'_>, name: Name, slot: Slot, bench: &mut Bench) -> Result
 fn paged(before: Swapped, after: Swapped) -> Option<Warning> {
     let Swapped { pages_in: came, pages_out: went } = after.since(&before);
     (came + went > 0).then(|| {
-        let text = format!("the machine swapped during the trial: pages in {came}, out {went}");
+        let sentence = "the machine swapped during the trial: pages in {pages_in}, out {pages_out}";
+        let text =
+            Words::new(sentence).figure("pages_in", came as f64).figure("pages_out", went as f64);
         Warning::new(Code::Swapping, text, "free some memory, and run it again")
     })
 }
@@ -230,7 +232,10 @@ mod tests {
         let swapped = |pages_in, pages_out| Swapped { pages_in, pages_out };
         assert_eq!(paged(swapped(5, 7), swapped(5, 7)), None);
         for after in [swapped(8, 7), swapped(5, 9)] {
-            assert_eq!(paged(swapped(5, 7), after).map(|doubt| doubt.code), Some(Code::Swapping));
+            let doubt = paged(swapped(5, 7), after).unwrap();
+            let pages = (after.pages_in - 5 + after.pages_out - 7) as f64;
+            assert_eq!(doubt.code, Code::Swapping);
+            assert!((doubt.figures["pages_in"] + doubt.figures["pages_out"] - pages).abs() < 1e-9);
         }
     }
 

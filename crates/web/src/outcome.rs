@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ioscape_model::app::{Behaviour, Five};
 use ioscape_model::{
     ClassTotals, Classes, Code, ErrorsCompared, Interval, Point, Replay, ReplayedOperation,
-    Severity, Spacing, Spent, Warning, WebReplay, Workload,
+    Severity, Spacing, Spent, Warning, WebReplay, Words, Workload,
 };
 use ioscape_trace::site::SiteLoad;
 use ioscape_trace::{FileKind, character};
@@ -139,34 +139,35 @@ pub fn workload(load: &SiteLoad) -> Workload {
 fn doubts(traffic: &Traffic) -> Vec<Warning> {
     let mut doubts = Vec::new();
     if traffic.failed > 0 || traffic.not_sent > 0 {
-        let text = format!(
-            "{} of {} requests had no answer, and {} sessions were cut short, for the server answered too \
-             late; the first: {}",
-            traffic.failed,
-            traffic.requests,
-            traffic.not_sent,
-            traffic.first_unexpected.first().map_or("none", String::as_str)
-        );
+        let text = Words::new(
+            "{failed} of {requests} requests had no answer, and {sessions_cut} sessions were cut \
+             short, for the server answered too late; the first: {first}",
+        )
+        .figure("failed", traffic.failed as f64)
+        .figure("requests", traffic.requests as f64)
+        .figure("sessions_cut", traffic.not_sent as f64)
+        .name("first", traffic.first_unexpected.first().map_or("none", String::as_str));
         let remedy = "see what the server waits for; fewer --users, or a slower --speed";
         doubts.push(Warning::new(Code::ReplayUnlike, text, remedy));
     }
     let unlike = traffic.unexpected;
     if unlike as f64 > UNEXPECTED_MAX * traffic.requests as f64 {
-        let text = format!(
-            "{unlike} of {} requests had another answer than expected: {}",
-            traffic.requests,
-            traffic.first_unexpected.first().map_or("", String::as_str)
-        );
+        let text = Words::new(
+            "{unexpected} of {requests} requests had another answer than expected: {first}",
+        )
+        .figure("unexpected", unlike as f64)
+        .figure("requests", traffic.requests as f64)
+        .name("first", traffic.first_unexpected.first().map_or("", String::as_str));
         let remedy = "name the directory that the server serves with --docroot, or the paths that it \
                       has with --urls";
         doubts.push(Warning::new(Code::ReplayUnlike, text, remedy));
     }
     if traffic.sent_again > 0 {
-        let text = format!(
-            "{} files were sent again though the visitor was to have them: the server does not answer \
-             `If-Modified-Since`, or the load asked for them the first time",
-            traffic.sent_again
-        );
+        let text = Words::new(
+            "{sent_again} files were sent again though the visitor was to have them: the server does \
+             not answer `If-Modified-Since`, or the load asked for them the first time",
+        )
+        .figure("sent_again", traffic.sent_again as f64);
         let warning = Warning::new(Code::ReplayUnlike, text, "nothing needs to be done");
         doubts.push(warning.with_severity(Severity::Note));
     }

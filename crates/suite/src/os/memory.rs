@@ -5,7 +5,7 @@ use std::fs::File;
 use ioscape_engine::counters::Counters;
 use ioscape_engine::error::{Error, Result};
 use ioscape_model::warning::Code;
-use ioscape_model::{Host, TrialFigure, Warning};
+use ioscape_model::{Host, TrialFigure, Warning, Words};
 
 use super::timing::Timer;
 use crate::benchmark::bytes_per_s;
@@ -98,11 +98,12 @@ impl CachedFile {
         if from_device > 0 {
             site.warnings.push(Warning::new(
                 Code::CacheState,
-                format!(
-                    "{from_device} bytes of the read benchmark came from the device: not all of \
-                     {} bytes stayed in memory",
-                    self.length
-                ),
+                Words::new(
+                    "{device_read_bytes:.0} bytes of the read benchmark came from the device: not all \
+                     of {file_bytes:.0} bytes stayed in memory",
+                )
+                .figure("device_read_bytes", from_device as f64)
+                .figure("file_bytes", self.length as f64),
                 "free some memory",
             ));
         }
