@@ -55,7 +55,8 @@ pub fn bearing_doubts(record: &Record) -> Vec<Warning> {
 /// Doubts about the run, and those about single figures gathered by what they are about.
 fn gathered(record: &Record, samples: &Samples<'_>) -> Vec<Warning> {
     let mut all = record.warnings.clone();
-    // By (severity, code), because remedies go with codes; the first text stands for the others.
+    // By (severity, code), because remedies go with codes; the first text stands for the others, with its
+    // figures and those of how many there are.
     let mut groups: BTreeMap<(Severity, String), Vec<&Warning>> = BTreeMap::new();
     for warning in samples.estimates.iter().flat_map(|estimate| &estimate.warnings) {
         groups.entry((warning.severity, warning.code.title())).or_default().push(warning);
@@ -78,7 +79,10 @@ fn gathered(record: &Record, samples: &Samples<'_>) -> Vec<Warning> {
             [only] => only.text.clone(),
             many => format!("{} of {total} {kind}, for example: {}", many.len(), many[0].text),
         };
-        all.push(Warning { text, ..group[0].clone() });
+        let mut figures = group[0].figures.clone();
+        figures.insert(kind.to_owned(), group.len() as f64);
+        figures.insert(format!("of_{kind}"), total as f64);
+        all.push(Warning { text, figures, ..group[0].clone() });
     }
     all.sort_by_key(|doubt| std::cmp::Reverse(doubt.severity));
     all

@@ -10,7 +10,7 @@ use ioscape_model::{Advice, AdviceKind, Conclusion, Grade, Trust};
 use ioscape_model::{
     Border, BorderUniqueBytes, Code, Curve, End, EndReason, Estimate, Finding, FindingCode,
     FoundBy, Header, Host, Interval, Map, Method, Point, Ranges, Record, Region, RegionUniqueBytes,
-    ResponseTime, Role, Rules, Severity, Spent, Target, TargetKind, Tool, Warning, Workload,
+    ResponseTime, Role, Rules, Severity, Spent, Target, TargetKind, Tool, Warning, Words, Workload,
 };
 
 const WRITE_CACHE: f64 = 61.0 * MIB as f64;
@@ -409,7 +409,11 @@ fn warnings() -> Vec<Warning> {
 fn not_steady() -> Warning {
     Warning::new(
         Code::NotSteady,
-        "throughput was still drifting by 7 % per second after 3.00 s",
+        Words::new(
+            "throughput was still drifting by {drift_share:.0} per second after {elapsed_s}",
+        )
+        .figure("drift_share", 0.07)
+        .figure("elapsed_s", 3.0),
         "measure this workload alone with `ioscape measure`, which waits longer",
     )
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use ioscape_model::{Dropped, Figure, PredictedTime, Prediction, Record, Want, Workload};
-use ioscape_report::{Answers, ReportPage};
+use ioscape_model::{Code, Dropped, Figure, PredictedTime, Prediction, Record, Want, Workload};
+use ioscape_report::{Answers, ReportPage, bearing_doubts};
 
 use crate::browser::five_hundred;
 use crate::fixture;
@@ -91,6 +91,17 @@ fn the_first_screen_says_what_this_storage_is() {
         "More memory: a 4 KiB read takes 1.39 µs from memory.",
     ] {
         assert!(text.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn a_gathered_doubt_has_the_figures_of_its_example_and_how_many_there_are() {
+    let doubts = bearing_doubts(&fixture::full());
+    let gathered = doubts.iter().find(|doubt| doubt.code == Code::NotSteady).unwrap();
+    assert!(gathered.text.starts_with("9 of 115 workloads, for example: "), "{}", gathered.text);
+    let figures = [("drift_share", 0.07), ("elapsed_s", 3.0), ("of_workloads", 115.0)];
+    for (name, value) in figures.into_iter().chain([("workloads", 9.0)]) {
+        assert_eq!(gathered.figures.get(name), Some(&value), "{name}");
     }
 }
 
