@@ -437,8 +437,8 @@ fn put_together_to(blend: &Blend, training: &Training) -> [f64; 2] {
 
 fn too_fast(most_per_s: f64) -> Warning {
     let text = Words::new(
-        "no more than {most} requests per second are done: at the rate asked for they wait ever \
-         longer, and the latency shown is that of the highest rate",
+        "at most {most} requests per second are served: at the rate asked for the queue grows without \
+         end, so the latency shown is that at {most}",
     )
     .name("most", three_digits(most_per_s))
     .figure("most_per_s", most_per_s);

@@ -67,11 +67,11 @@ fn gathered(record: &Record, samples: &Samples<'_>) -> Vec<Warning> {
         let is_said_graver = groups.keys().any(|(other, of)| of == code && other > severity);
         let text = match group.as_slice() {
             [only] if is_said_graver => {
-                format!("slightly, 1 more of {total} {kind}: {}", only.text)
+                format!("less severe, in 1 more of {total} {kind}: {}", only.text)
             }
             many if is_said_graver => {
                 format!(
-                    "slightly, another {} of {total} {kind}, for example: {}",
+                    "less severe, in another {} of {total} {kind}, for example: {}",
                     many.len(),
                     many[0].text
                 )
