@@ -7,7 +7,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `spec` | the description: a small TOML file |
+//! | `spec` | the description: a small TOML file; each of its larger tables in a file below `spec/` |
 //! | `preset` | the descriptions that come with the tool |
 //! | `law` | expected seconds per request, and from them the throughput |
 //! | `machine` | the other kind of device: pages and a queue in place of a law |
@@ -33,11 +33,11 @@ mod rig;
 mod trouble;
 
 pub use law::{Law, Share};
-pub use machine::spec::{Machine, MachineCache, MachineStorage, Policy};
-pub use reserve::Reserve;
 pub use rig::SimRig;
-pub use spec::{Cost, Level, Noise, SimHints, SimSpec, SizeRange, SpecRanges};
-pub use trouble::Trouble;
+pub use spec::{
+    Cost, Level, Machine, MachineCache, MachineStorage, Noise, Policy, Reserve, SimHints, SimSpec,
+    SizeRange, SpecRanges, Trouble,
+};
 
 #[cfg(test)]
 mod tests;

@@ -8,12 +8,9 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `spec` | the description |
 //! | `pages` | the page cache |
 //! | `storage` | the queue of requests and what they take |
 //! | `run` | events: processes, processors; `run/reading`, `run/writing` what waits for pages |
-
-pub(super) mod spec;
 
 mod pages;
 mod run;
@@ -27,10 +24,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use self::pages::PAGE;
 use self::run::{Run, Seen, Setting};
-use self::spec::Machine;
 use super::files::{Files, stretch_s};
 use super::noise::{NoiseStream, visit_seed};
-use super::spec::{Noise, SimSpec};
+use super::spec::{Machine, Noise, SimSpec};
 use crate::error::{Error, Result};
 use crate::rig::{Finished, Prepared, Rig, Window};
 

@@ -1,13 +1,18 @@
 //! The description of a simulated device, as a TOML file holds it. Sizes are bytes, or texts such
 //! as `"20MiB"` and `"2.5MB"`.
 
+mod machine;
+mod reserve;
+mod trouble;
+
 use ioscape_model::units::parse_size;
 use ioscape_model::{Range, Ranges};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::machine::spec::{Machine, ROOM_MAX_BYTES};
-use super::reserve::Reserve;
-use super::trouble::Trouble;
+use self::machine::ROOM_MAX_BYTES;
+pub use self::machine::{Machine, MachineCache, MachineStorage, Policy};
+pub use self::reserve::Reserve;
+pub use self::trouble::Trouble;
 use crate::error::{Error, Result};
 
 const ROOM_FACTOR: u64 = 4;
@@ -379,13 +384,11 @@ impl Quantity {
     }
 }
 
-pub(super) fn size<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<u64, D::Error> {
+fn size<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<u64, D::Error> {
     Quantity::deserialize(from)?.bytes()
 }
 
-pub(super) fn size_option<'de, D: Deserializer<'de>>(
-    from: D,
-) -> std::result::Result<Option<u64>, D::Error> {
+fn size_option<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<u64>, D::Error> {
     size(from).map(Some)
 }
 
@@ -393,8 +396,6 @@ fn rate<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error
     Quantity::deserialize(from)?.rate()
 }
 
-pub(super) fn rate_option<'de, D: Deserializer<'de>>(
-    from: D,
-) -> std::result::Result<Option<f64>, D::Error> {
+fn rate_option<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<f64>, D::Error> {
     rate(from).map(Some)
 }

@@ -1,6 +1,6 @@
 //! The page cache of a machine: each page of the data is there or not, clean, dirty or on its way.
 
-use super::spec::{MachineCache, Policy};
+use crate::sim::spec::{MachineCache, Policy};
 
 /// Bytes of a page.
 pub(super) const PAGE: u64 = 4096;

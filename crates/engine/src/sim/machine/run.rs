@@ -15,13 +15,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use self::reading::Ahead;
 use self::writing::Sync;
 use super::pages::{Found, PAGE, Pages};
-use super::spec::Machine;
 use super::storage::{Purpose, Request, Storage};
 use crate::request::{Op, Stream};
 use crate::rig::{Class, ClassCount};
 use crate::schedule::Schedule;
 use crate::sim::files::histogram;
 use crate::sim::noise::lognormal;
+use crate::sim::spec::Machine;
 
 /// How often a workload beyond the cache goes through it before it begins, and how much of what
 /// it asks for is looked at most, in capacities.

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::spec::MachineStorage;
+use crate::sim::spec::MachineStorage;
 
 /// Saved-up tokens: this much time's worth of them.
 const BURST_NS: f64 = 1e7;

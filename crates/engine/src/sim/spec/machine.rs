@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Cost, rate_option, size};
 use crate::error::{Error, Result};
-use crate::sim::spec::{Cost, rate_option, size};
 
 /// Most data of such a device: each page has an entry in memory.
-pub(in crate::sim) const ROOM_MAX_BYTES: u64 = 64 << 30;
+pub(super) const ROOM_MAX_BYTES: u64 = 64 << 30;
 /// Dirty pages cannot be replaced: some others must be left.
 const DIRTY_SHARE_MAX: f64 = 0.8;
 
@@ -90,7 +90,7 @@ impl Machine {
     ///
     /// # Errors
     /// One line: what is wrong and what would do.
-    pub(in crate::sim) fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         let wrong = |what: &str| Err(Error::Sim(format!("simulated device: machine: {what}")));
         let Self { cache, storage } = self;
         if !(1 << 20..=ROOM_MAX_BYTES).contains(&cache.bytes) {
