@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ioscape_model::{Code, Severity, Warning, Workload};
+use ioscape_model::{Code, Severity, Warning, Words, Workload};
 
 use crate::clock::{Clock, Stopwatch};
 use crate::engine::{Engine, null::Null};
@@ -60,13 +60,13 @@ pub(crate) fn all_there_is() -> Warning {
 /// Says so where requests are so short that the harness is part of the result.
 pub(crate) fn doubt(cost_s: Option<f64>, response_mean_s: f64) -> Option<Warning> {
     let cost_s = cost_s.filter(|cost_s| *cost_s > SHARE_MAX * response_mean_s)?;
-    let text = format!(
-        "the tool spends {:.0} ns on a request, and a request took {:.0} ns: {:.0} % of the time \
-         is its own",
-        cost_s * 1e9,
-        response_mean_s * 1e9,
-        cost_s / response_mean_s * 100.0
-    );
+    let text = Words::new(
+        "the tool spends {own_ns:.0} ns on a request, and a request took {request_ns:.0} ns: \
+         {own_share:.0} of the time is its own",
+    )
+    .figure("own_ns", cost_s * 1e9)
+    .figure("request_ns", response_mean_s * 1e9)
+    .figure("own_share", cost_s / response_mean_s);
     let remedy = "read differences between such short requests with care";
     let is_all = cost_s > SHARE_BOUND * response_mean_s;
     let severity = if is_all { Severity::Warning } else { Severity::Note };
@@ -92,5 +92,6 @@ mod tests {
         assert!(doubt(None, 1e-9).is_none());
         let warning = doubt(Some(40e-9), 400e-9).unwrap();
         assert!(warning.text.contains("40 ns on a request, and a request took 400 ns: 10 %"));
+        assert!((warning.figures["own_share"] - 0.1).abs() < 1e-9, "{:?}", warning.figures);
     }
 }

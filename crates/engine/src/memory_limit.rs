@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ioscape_model::Words;
 use rustix::fs::FlockOperation;
 use rustix::process::getpid;
 
@@ -143,17 +144,23 @@ impl Drop for MemoryLimit {
     }
 }
 
-/// Why a limit that was set does not hold any more; `None` while it does.
-pub(crate) fn lost(set_bytes: u64) -> Option<String> {
-    why_lost(set_bytes, Group::current("memory").and_then(|group| group.memory_limit_bytes()))
+/// What to say of a limit that was set and does not hold any more; `None` while it does.
+pub(crate) fn lost(set_bytes: u64) -> Option<Words> {
+    lost_to(set_bytes, Group::current("memory").and_then(|group| group.memory_limit_bytes()))
 }
 
-/// Limits are rounded to pages, down.
-fn why_lost(set_bytes: u64, in_force_bytes: Option<u64>) -> Option<String> {
+/// What to say of a limit that was set, given the one in force. The kernel rounds limits down to pages.
+fn lost_to(set_bytes: u64, in_force_bytes: Option<u64>) -> Option<Words> {
+    let gone = |why: &str| {
+        Words::new(format!("the memory limit of {{set_bytes}} that this run set is gone: {why}"))
+            .figure("set_bytes", set_bytes as f64)
+    };
     match in_force_bytes {
         Some(bytes) if bytes <= set_bytes => None,
-        Some(bytes) => Some(format!("{bytes} bytes are allowed")),
-        None => Some("no limit is in force".to_owned()),
+        Some(bytes) => {
+            Some(gone("{allowed_bytes:.0} bytes are allowed").figure("allowed_bytes", bytes as f64))
+        }
+        None => Some(gone("no limit is in force")),
     }
 }
 
@@ -223,6 +230,8 @@ fn refused(bytes: u64, why: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use ioscape_model::{Code, Warning};
+
     use super::*;
 
     #[test]
@@ -234,10 +243,18 @@ mod tests {
 
     #[test]
     fn a_limit_that_went_away_is_noticed() {
-        assert_eq!(why_lost(1 << 26, Some(1 << 26)), None);
-        assert_eq!(why_lost((1 << 26) + 5, Some(1 << 26)), None, "rounded to pages");
-        assert!(why_lost(1 << 26, Some(1 << 27)).unwrap().contains("134217728"));
-        assert!(why_lost(1 << 26, None).is_some());
+        assert_eq!(lost_to(1 << 26, Some(1 << 26)), None);
+        assert_eq!(lost_to((1 << 26) + 5, Some(1 << 26)), None, "rounded to pages");
+        let text = lost_to(1 << 26, Some(1 << 27)).unwrap();
+        let warning = Warning::new(Code::Throttled, text, "");
+        assert_eq!(
+            warning.text,
+            "the memory limit of 64.0 MiB that this run set is gone: 134217728 bytes are allowed"
+        );
+        let figures = ["set_bytes", "allowed_bytes"].map(|name| warning.figures[name] as u64);
+        assert_eq!(figures, [1 << 26, 1 << 27]);
+        let text = lost_to(1 << 26, None).unwrap().to_string();
+        assert!(text.ends_with("is gone: no limit is in force"), "{text}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use ioscape_model::Words;
 use ioscape_model::warning::{Code, Severity, Warning};
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
 
@@ -158,11 +159,13 @@ fn never_written(zeros: Option<f64>, (what, who): (&str, &str), remedy: &str) ->
     /// A share of such blocks that is worth a word.
     const ZEROS_MANY: f64 = 0.05;
     let zeros = zeros.filter(|zeros| *zeros > ZEROS_MANY)?;
-    let text = format!(
-        "{:.0} % of {what} hold nothing but zeros: {who} that never wrote them may answer without \
-         looking at its medium",
-        zeros * 100.0
-    );
+    let text = Words::new(
+        "{zeros_share:.0} of {what} hold nothing but zeros: {who} that never wrote them may answer \
+         without looking at its medium",
+    )
+    .figure("zeros_share", zeros)
+    .name("what", what)
+    .name("who", who);
     Some(Warning::new(Code::NeverWritten, text, remedy))
 }
 

@@ -10,7 +10,7 @@ use ioscape_model::ElementName::{
     ReaddirEntry, Rename, RenameReplace, Rmdir, SetAttribute, StatCached, StatNegative, Symlink,
     Unlink,
 };
-use ioscape_model::{Code, Severity, Warning};
+use ioscape_model::{Code, Severity, Warning, Words};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -122,7 +122,8 @@ impl Probe for Names {
 }
 
 fn smaller(files: usize) -> Warning {
-    let text = format!("making files takes so long here that the directory had {files} only");
+    let text = Words::new("making files takes so long here that the directory had {files} only")
+        .figure("files", files as f64);
     let remedy = "give a longer --budget";
     Warning::new(Code::TooFewRepeats, text, remedy).with_severity(Severity::Note)
 }

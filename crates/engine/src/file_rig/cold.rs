@@ -11,8 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use ioscape_model::units::show_bytes;
-use ioscape_model::{Access, Code, State, Warning, Workload};
+use ioscape_model::{Access, Code, State, Warning, Words, Workload};
 use rustix::fs::Advice;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -221,12 +220,12 @@ fn doubt(read_bytes: u64, delivered_bytes: u64) -> Option<Warning> {
     if is_cold || read_bytes < READ_MIN_BYTES {
         return None;
     }
-    let text = format!(
-        "state=cold was asked for, and the device counted {} of the {} that were read: a cache \
-         answered the rest",
-        show_bytes(delivered_bytes as f64),
-        show_bytes(read_bytes as f64)
-    );
+    let text = Words::new(
+        "state=cold was asked for, and the device counted {delivered_bytes} of the {read_bytes} \
+         that were read: a cache answered the rest",
+    )
+    .figure("delivered_bytes", delivered_bytes as f64)
+    .figure("read_bytes", read_bytes as f64);
     let remedy =
         "take more unique_bytes, fewer writes, or access=direct, which no page cache answers";
     Some(Warning::new(Code::CacheState, text, remedy))
@@ -252,7 +251,9 @@ mod tests {
     fn what_the_device_did_not_deliver_was_not_cold() {
         assert_eq!(doubt(500 * MIB, 520 * MIB), None);
         assert_eq!(doubt(MIB, 0), None, "by chance");
-        let text = doubt(500 * MIB, 100 * MIB).unwrap().text;
+        let Warning { text, figures, .. } = doubt(500 * MIB, 100 * MIB).unwrap();
         assert!(text.contains("counted 100 MiB of the 500 MiB"), "{text}");
+        let figures = ["delivered_bytes", "read_bytes"].map(|name| figures[name] as u64);
+        assert_eq!(figures, [100 * MIB, 500 * MIB]);
     }
 }

@@ -6,8 +6,7 @@
 
 use std::fs::File;
 
-use ioscape_model::units::show_bytes;
-use ioscape_model::{Access, Code, Warning, Workload};
+use ioscape_model::{Access, Code, Warning, Words, Workload};
 use rustix::fs::{AtFlags, StatxFlags};
 
 use crate::counters::ProcessIo;
@@ -114,15 +113,15 @@ impl Seen {
                 && (*delivered as f64) < DELIVERED_MIN * self.read_bytes as f64
         });
         let text = match (resident, delivered) {
-            (Some(grown), _) => format!(
-                "{} came into the page cache although requests were to bypass it",
-                show_bytes(grown as f64)
-            ),
-            (None, Some(delivered)) => format!(
-                "storage delivered {} of the {} that were read directly",
-                show_bytes(delivered as f64),
-                show_bytes(self.read_bytes as f64)
-            ),
+            (Some(grown), _) => Words::new(
+                "{grown_bytes} came into the page cache although requests were to bypass it",
+            )
+            .figure("grown_bytes", grown as f64),
+            (None, Some(delivered)) => Words::new(
+                "storage delivered {delivered_bytes} of the {read_bytes} that were read directly",
+            )
+            .figure("delivered_bytes", delivered as f64)
+            .figure("read_bytes", self.read_bytes as f64),
             (None, None) => return None,
         };
         let remedy = "this filesystem takes the flag and caches all the same (copy-on-write or \
@@ -146,8 +145,10 @@ mod tests {
         let cached = Seen { resident_grown_bytes: Some(64 * MIB), ..all };
         assert!(cached.doubt().unwrap().text.contains("64.0 MiB came into the page cache"));
         let hits = Seen { delivered_bytes: Some(10 * MIB), ..all };
-        let text = hits.doubt().unwrap().text;
+        let Warning { text, figures, .. } = hits.doubt().unwrap();
         assert!(text.contains("10.0 MiB of the 100 MiB"), "{text}");
+        let figures = ["delivered_bytes", "read_bytes"].map(|name| figures[name] as u64);
+        assert_eq!(figures, [10 * MIB, 100 * MIB]);
         let little = Seen { read_bytes: MIB, delivered_bytes: Some(0), ..Seen::default() };
         assert_eq!(little.doubt(), None);
     }

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{Access, Code, Severity, Warning, Workload};
+use ioscape_model::units::show_bytes;
+use ioscape_model::{Access, Code, Severity, Warning, Words, Workload};
 use serde::{Deserialize, Serialize};
 
 use super::{FileRig, direct};
@@ -85,24 +85,28 @@ impl Rings {
 
     /// The cost of threads in place of a ring, in words.
     fn cost_of_threads(&self) -> Warning {
-        let why = self.denied.as_ref().map_or_else(
-            || "a thread for each request in flight was asked for".to_owned(),
-            |why| {
-                format!(
-                    "io_uring is denied here ({why}): a thread for each request in flight takes \
-                     its place"
-                )
-            },
-        );
-        let cost = self.handing_s.map_or_else(
-            || "what that adds to a request could not be measured".to_owned(),
-            |cost_s| format!("that adds about {} to a request", show_seconds(cost_s)),
-        );
+        let reason = match self.denied {
+            None => "a thread for each request in flight was asked for",
+            Some(_) => {
+                "io_uring is denied here ({why}): a thread for each request in flight takes its \
+                 place"
+            }
+        };
+        let cost = match self.handing_s {
+            None => "what that adds to a request could not be measured",
+            Some(_) => "that adds about {handing_s} to a request",
+        };
+        let mut text = Words::new(format!("{reason}; {cost}"));
+        if let Some(why) = &self.denied {
+            text = text.name("why", why);
+        }
+        if let Some(handing_s) = self.handing_s {
+            text = text.figure("handing_s", handing_s);
+        }
         let remedy = "allow io_uring_setup, io_uring_enter and io_uring_register in the \
                       container's seccomp profile; response times far above this are what they \
                       would be";
-        Warning::new(Code::ThreadPerRequest, format!("{why}; {cost}"), remedy)
-            .with_severity(Severity::Note)
+        Warning::new(Code::ThreadPerRequest, text, remedy).with_severity(Severity::Note)
     }
 }
 
@@ -201,6 +205,8 @@ fn not_registered() -> Warning {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn resolved(kind: EngineKind, text: &str) -> std::result::Result<&'static str, String> {
@@ -224,8 +230,10 @@ mod tests {
         assert_eq!(denied(EngineKind::Auto, "depth=8"), Ok("threads"));
         assert_eq!(resolved(EngineKind::Threads, "depth=1"), Ok("threads"));
         let rings = Rings { denied: Some("no".to_owned()), handing_s: Some(5e-6) };
-        let text = rings.cost_of_threads().text;
+        let warning = rings.cost_of_threads();
+        let text = &warning.text;
         assert!(text.contains("denied here (no)") && text.contains("5.00 µs"), "{text}");
+        assert_eq!(warning.figures, BTreeMap::from([("handing_s".to_owned(), 5e-6)]));
     }
 
     #[test]

@@ -5,8 +5,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{Access, Code, Layout, Severity, State, Warning, Workload};
+use ioscape_model::{Access, Code, Layout, Severity, State, Warning, Words, Workload};
 
 use super::{FileRig, place, shares};
 use crate::cachestat::{CacheStat, Pieces, drop_cache, is_resident, read_in, resident};
@@ -62,11 +61,16 @@ fn larger(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.into_iter().chain(other).reduce(f64::max)
 }
 
-fn left_broken(bytes: u64, why: &str) -> Warning {
-    let bytes = show_bytes(bytes as f64);
-    let text = format!(
-        "{bytes} of the files are in small pieces since earlier points, and stay so: {why}"
-    );
+/// That files stay in small pieces. `why` ends the sentence; placeholders in it are the caller's to fill.
+fn stay_broken(bytes: u64, why: &str) -> Words {
+    Words::new(format!(
+        "{{broken_bytes}} of the files are in small pieces since earlier points, and stay so: {why}"
+    ))
+    .figure("broken_bytes", bytes as f64)
+}
+
+/// The warning about files that stay in small pieces.
+fn left_broken(text: Words) -> Warning {
     let remedy = "compare only with points that say the same; a smaller --unique-max or more free \
                   space lets `run` lay them out anew";
     Warning::new(Code::CopyOnWrite, text, remedy).with_severity(Severity::Note)
@@ -171,12 +175,12 @@ impl FileRig {
         let rate = larger(self.laid_out_bytes_per_s, self.hints.layout_bytes_per_s);
         let expected_s = rate.map_or(0.0, |rate| bytes as f64 / rate);
         if expected_s > MEND_MAX_S {
-            let why = format!("laying them out anew would take {}", show_seconds(expected_s));
-            return Ok(Some(left_broken(bytes, &why)));
+            let text = stay_broken(bytes, "laying them out anew would take {anew_s}");
+            return Ok(Some(left_broken(text.figure("anew_s", expected_s))));
         }
         if bytes > self.left_at_rest_bytes() / MEND_SHARE {
             let why = "there is too little left of --max-written to lay them out anew";
-            return Ok(Some(left_broken(bytes, why)));
+            return Ok(Some(left_broken(stay_broken(bytes, why))));
         }
         let began_s = self.clock.now_s();
         for (number, length) in broken {
@@ -184,7 +188,7 @@ impl FileRig {
             if let Some(why) = written.as_ref().err().and_then(no_room) {
                 self.forget(number, 0..length)?;
                 self.write_back()?;
-                return Ok(Some(left_broken(bytes, &why)));
+                return Ok(Some(left_broken(stay_broken(bytes, "{why}").name("why", why))));
             }
             written?;
             self.forget(number, 0..length)?;
@@ -213,10 +217,10 @@ impl FileRig {
         if left_bytes <= allowed_bytes.saturating_mul(10) {
             return Ok(None);
         }
-        let text = format!(
-            "{} were dirty at the start although this filesystem was written back",
-            show_bytes(left_bytes as f64)
-        );
+        let text = Words::new(
+            "{left_bytes} were dirty at the start although this filesystem was written back",
+        )
+        .figure("left_bytes", left_bytes as f64);
         let remedy = "others are writing on this machine: run again when it is quiet";
         Ok(Some(Warning::new(Code::DirtyAtStart, text, remedy)))
     }
@@ -233,7 +237,8 @@ impl FileRig {
         let moved = swapped.since(&before);
         let pages = moved.pages_in + moved.pages_out;
         (pages > 0).then(|| {
-            let text = format!("the machine swapped {pages} pages since the previous point");
+            let text = Words::new("the machine swapped {pages} pages since the previous point")
+                .figure("pages", pages as f64);
             let remedy =
                 "free memory, or raise --memory-limit: the page cache is not what it seems";
             Warning::new(Code::Swapping, text, remedy)
@@ -242,12 +247,7 @@ impl FileRig {
 
     /// A memory limit that somebody took away while it was relied on.
     pub(super) fn limit_lost(&self) -> Option<Warning> {
-        let set_bytes = self.memory_limit_set_bytes?;
-        let why = memory_limit::lost(set_bytes)?;
-        let text = format!(
-            "the memory limit of {} that this run set is gone: {why}",
-            show_bytes(set_bytes as f64)
-        );
+        let text = memory_limit::lost(self.memory_limit_set_bytes?)?;
         let remedy = "see what changes control groups on this machine, and run again";
         Some(Warning::new(Code::Throttled, text, remedy).with_severity(Severity::Serious))
     }

@@ -2,8 +2,7 @@
 
 use std::fs::File;
 
-use ioscape_model::units::{show_bytes, show_percent, show_seconds};
-use ioscape_model::{Code, Severity, Warning, Workload};
+use ioscape_model::{Code, Severity, Warning, Words, Workload};
 
 use crate::cgroup::Group;
 use crate::clock;
@@ -46,21 +45,23 @@ impl State {
     }
 
     /// What somebody did to it, where the workload itself writes or only reads.
-    fn changed_to(&self, now: &Self, writes: bool) -> Option<String> {
+    fn changed_to(&self, now: &Self, writes: bool) -> Option<Words> {
+        let file = |what: &str| Words::new(format!("a test file {what} while it was measured"));
         if now.links == 0 {
-            return Some("was removed or replaced".to_owned());
+            return Some(file("was removed or replaced"));
         }
         if now.length != self.length {
-            let (from, to) = (show_bytes(self.length as f64), show_bytes(now.length as f64));
-            return Some(format!("went from {from} to {to}"));
+            let text = file("went from {before_bytes} to {after_bytes}");
+            let text = text.figure("before_bytes", self.length as f64);
+            return Some(text.figure("after_bytes", now.length as f64));
         }
         let given_up = self.blocks.saturating_sub(now.blocks);
         if given_up as f64 > GIVEN_UP * self.blocks as f64 {
-            let holes = show_bytes(given_up as f64 * 512.0);
-            return Some(format!("has {holes} of holes that it did not have"));
+            let text = file("has {holes_bytes} of holes that it did not have");
+            return Some(text.figure("holes_bytes", given_up as f64 * 512.0));
         }
         (!writes && now.modified != self.modified)
-            .then(|| "was written, and not by this measurement".to_owned())
+            .then(|| file("was written, and not by this measurement"))
     }
 }
 
@@ -85,11 +86,10 @@ impl Watch {
 
     fn changed(&self, files: &[File], work: &Workload) -> Option<Warning> {
         let writes = work.read_frac < 1.0;
-        let what =
+        let text =
             self.files.iter().zip(files).find_map(|(before, file)| {
                 before.as_ref()?.changed_to(&State::read(file)?, writes)
             })?;
-        let text = format!("a test file {what} while it was measured");
         let remedy = "find out who touches files called .ioscape-…, and measure again";
         Some(Warning::new(Code::FileChanged, text, remedy).with_severity(Severity::Serious))
     }
@@ -100,11 +100,12 @@ impl Watch {
         if share <= HELD_BACK[0] {
             return None;
         }
-        let text = format!(
-            "the processor quota of a control group held this process back for {}, {} of the visit",
-            show_seconds(since_s),
-            show_percent(share)
-        );
+        let text = Words::new(
+            "the processor quota of a control group held this process back for {held_back_s}, \
+             {held_back_share} of the visit",
+        )
+        .figure("held_back_s", since_s)
+        .figure("held_back_share", share);
         let remedy = "raise the quota of the control group: the container's or the service's";
         let severity = if share > HELD_BACK[1] { Severity::Serious } else { Severity::Warning };
         Some(Warning::new(Code::Throttled, text, remedy).with_severity(severity))
@@ -113,7 +114,8 @@ impl Watch {
     fn asleep(&self) -> Option<Warning> {
         let slept_s = clock::asleep_s() - self.asleep_s;
         (slept_s > ASLEEP_MIN_S).then(|| {
-            let text = format!("the machine slept for {} meanwhile", show_seconds(slept_s));
+            let text =
+                Words::new("the machine slept for {slept_s} meanwhile").figure("slept_s", slept_s);
             Warning::new(Code::ClockJump, text, "keep it awake, and measure again")
         })
     }
@@ -148,7 +150,11 @@ mod tests {
             let warning = after("read_frac=0.5", deed).unwrap();
             assert!(warning.text.contains(part), "{}", warning.text);
         };
-        check(&|path| writable(path).set_len(MIB).unwrap(), "from 4.00 MiB to 1.00 MiB");
+        let cut = |path: &std::path::Path| writable(path).set_len(MIB).unwrap();
+        check(&cut, "from 4.00 MiB to 1.00 MiB");
+        let figures = after("read_frac=0.5", cut).unwrap().figures;
+        let lengths = ["before_bytes", "after_bytes"].map(|name| figures[name] as u64);
+        assert_eq!(lengths, [4 * MIB, MIB]);
         check(&|path| std::fs::remove_file(path).unwrap(), "removed");
         let replace = |path: &std::path::Path| {
             let other = path.with_extension("other");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ioscape_model::units::{MIB, show_bytes};
 use ioscape_model::warning::{Code, Severity, Warning};
-use ioscape_model::{Target, TargetKind};
+use ioscape_model::{Target, TargetKind, Words};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
@@ -240,16 +240,16 @@ impl Existing {
     /// What a reader of the results has to know.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.directory.warnings();
-        let searched = if self.is_cut {
-            format!(", the largest of the first {NAMES_MAX} names,")
-        } else {
-            String::new()
-        };
-        let text = format!(
-            "only {}{searched} is read: nothing is said about writes, and other files may lie \
-             elsewhere",
-            self.path.display(),
-        );
+        let searched =
+            if self.is_cut { ", the largest of the first {names_max} names," } else { "" };
+        let mut text = Words::new(format!(
+            "only {{path}}{searched} is read: nothing is said about writes, and other files may lie \
+             elsewhere"
+        ))
+        .name("path", self.path.display());
+        if self.is_cut {
+            text = text.figure("names_max", NAMES_MAX as f64);
+        }
         let remedy = "without --read-only, ioscape makes files of its own and measures writes too";
         warnings.push(Warning::new(Code::ReadOnly, text, remedy).with_severity(Severity::Note));
         // Past the page cache, which holds what others need.
