@@ -7,7 +7,7 @@ use ioscape_engine::{Clock, EngineKind, RunId, target};
 use ioscape_experiment::bench::{self, Restraint};
 use ioscape_model::Header;
 
-pub(crate) use ioscape_experiment::bench::{Bench, Earnest};
+pub(crate) use ioscape_experiment::bench::{Bench, RunMode};
 
 use crate::args::{Common, DeviceArgs};
 use crate::company::{Company, Told};
@@ -30,7 +30,7 @@ pub(crate) struct Request<'a> {
     /// What was typed about block devices, where that can be.
     pub(crate) device: Option<&'a DeviceArgs>,
     /// Whether anything may be changed.
-    pub(crate) earnest: Earnest,
+    pub(crate) mode: RunMode,
     pub(crate) clock: Clock,
     pub(crate) interrupt: &'a Interrupt,
     /// The ranks to measure with, where the command may have several.
@@ -83,13 +83,13 @@ fn open_real(request: &Request<'_>) -> anyhow::Result<Bench> {
         verify: request.verify,
         restraint,
         consent: request.device.filter(|device| device.are_given()).map(DeviceArgs::consent),
-        earnest: request.earnest,
+        mode: request.mode,
         clock: request.clock,
         interrupt: request.interrupt.flag(),
         part: request.company.part(),
     })?;
-    let Request { run, engine, earnest, interrupt, .. } = *request;
-    request.company.joined(bench, &Told { run, engine, restraint, earnest, interrupt })
+    let Request { run, engine, mode, interrupt, .. } = *request;
+    request.company.joined(bench, &Told { run, engine, restraint, mode, interrupt })
 }
 
 /// Refuses a target or an option that several ranks cannot have together.

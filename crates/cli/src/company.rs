@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ioscape_engine::file_rig::Part;
 use ioscape_engine::{EngineKind, RunId};
-use ioscape_experiment::bench::{Bench, Earnest, Restraint};
+use ioscape_experiment::bench::{Bench, Restraint, RunMode};
 use ioscape_experiment::ranks::{Party, Setup, assemble};
 
 use crate::interrupt::Interrupt;
@@ -19,7 +19,7 @@ pub(crate) struct Told<'a> {
     pub(crate) run: &'a RunId,
     pub(crate) engine: EngineKind,
     pub(crate) restraint: Restraint,
-    pub(crate) earnest: Earnest,
+    pub(crate) mode: RunMode,
     pub(crate) interrupt: &'a Interrupt,
 }
 
@@ -44,7 +44,7 @@ impl Company {
 
     /// Has the other ranks open the target as well, where there are any.
     pub(crate) fn joined(&self, bench: Bench, told: &Told<'_>) -> anyhow::Result<Bench> {
-        if told.earnest == Earnest::DryRun {
+        if told.mode == RunMode::DryRun {
             return Ok(bench);
         }
         let Some(party) = self.0.take() else { return Ok(bench) };

@@ -12,7 +12,7 @@ use ioscape_model::{
 };
 
 use crate::args::{EngineArg, MeasureArgs};
-use crate::bench::{self, Bench, Earnest, Request};
+use crate::bench::{self, Bench, Request, RunMode};
 use crate::company::Company;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
@@ -69,7 +69,7 @@ fn open(
         seed: origin.seed,
         common: &args.common,
         device: Some(&args.device),
-        earnest: Earnest::Measure { probe_max_bytes: 0 },
+        mode: RunMode::Measure { probe_max_bytes: 0 },
         clock,
         interrupt,
         company,

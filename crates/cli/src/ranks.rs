@@ -3,7 +3,7 @@
 
 use ioscape_cluster::{Environment, Group, Launch, detect, join, launcher_above};
 use ioscape_engine::{Clock, RunId};
-use ioscape_experiment::bench::{self, Bench, Earnest};
+use ioscape_experiment::bench::{self, Bench, RunMode};
 use ioscape_experiment::ranks::{Left, Party, check_alike, take_part};
 
 use crate::command::{Cli, Command};
@@ -146,7 +146,7 @@ pub(crate) fn serve(group: &dyn Group, clock: Clock) -> anyhow::Result<Exit> {
             verify: false,
             restraint: setup.restraint,
             consent: None,
-            earnest: Earnest::Measure { probe_max_bytes: 0 },
+            mode: RunMode::Measure { probe_max_bytes: 0 },
             clock,
             interrupt: interrupt.flag(),
             part,

@@ -13,7 +13,7 @@ use ioscape_model::units::{GIB, show_bytes, show_seconds};
 use ioscape_model::{Access, Code, EndReason, Header, Point, Record, Severity, Warning};
 
 use crate::args::{AccessArg, DeviceArgs, RangeKey, RunArgs, WorkloadArgs};
-use crate::bench::{self, Earnest, Request};
+use crate::bench::{self, Request, RunMode};
 use crate::company::Company;
 use crate::doctor;
 use crate::exit::{Exit, usage};
@@ -67,7 +67,7 @@ fn begin(
         seed: origin.seed,
         common: &args.common,
         device: Some(&args.device),
-        earnest: if args.dry_run { Earnest::DryRun } else { Earnest::Measure { probe_max_bytes } },
+        mode: if args.dry_run { RunMode::DryRun } else { RunMode::Measure { probe_max_bytes } },
         clock,
         interrupt,
         company,
@@ -167,7 +167,7 @@ fn go_on(
         common: &common,
         device: Some(&device),
         // How fast laying out is stands in the record.
-        earnest: Earnest::Measure { probe_max_bytes: 0 },
+        mode: RunMode::Measure { probe_max_bytes: 0 },
         clock,
         interrupt,
         company,

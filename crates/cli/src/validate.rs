@@ -25,7 +25,7 @@ use ioscape_report::ValidationPage;
 use ioscape_suite::critique;
 
 use crate::args::{Common, ValidateArgs};
-use crate::bench::{self, Earnest, Request};
+use crate::bench::{self, Request, RunMode};
 use crate::company::Company;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
@@ -78,7 +78,7 @@ fn validate_record(
         common: &common,
         device: None,
         // How fast laying out is stands in the record.
-        earnest: Earnest::Measure { probe_max_bytes: 0 },
+        mode: RunMode::Measure { probe_max_bytes: 0 },
         clock,
         interrupt,
         company,

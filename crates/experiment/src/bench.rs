@@ -70,7 +70,7 @@ pub struct Request<'a> {
     /// What was said about overwriting a block device, where anything was.
     pub consent: Option<Consent<'a>>,
     /// Whether anything may be changed.
-    pub earnest: Earnest,
+    pub mode: RunMode,
     /// Time.
     pub clock: Clock,
     /// Raised when the run is to stop.
@@ -81,7 +81,7 @@ pub struct Request<'a> {
 
 /// Whether anything may be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Earnest {
+pub enum RunMode {
     /// Limits are put in force; at most so many bytes are laid out to learn how fast that is.
     Measure {
         /// Bytes.
@@ -102,7 +102,7 @@ impl Bench {
         let mut warnings = ground.warnings();
         let limits = request.restraint;
         let (mut dirty, mut memory) = (None, None);
-        if let Earnest::Measure { .. } = request.earnest {
+        if let RunMode::Measure { .. } = request.mode {
             // Rank 0 does so for all, before there are files of the others.
             let is_first = request.part.rank == 0;
             if let Ground::Directory(directory) = &ground
@@ -138,7 +138,7 @@ impl Bench {
         if request.verify {
             rig = rig.with_verification(request.run)?;
         }
-        if let Earnest::Measure { probe_max_bytes } = request.earnest {
+        if let RunMode::Measure { probe_max_bytes } = request.mode {
             rig.probe_layout(probe_max_bytes)?;
         }
         Ok(Self {

@@ -203,7 +203,7 @@ impl Progress {
 
     /// Lets fewer workloads write, after a visit that found no room to: first only those whose writes the page cache
     /// takes, then those of half as much data, at last none. False if none was left before: the run has to end.
-    pub(crate) fn goes_on_sparing(&mut self, header: &Header) -> bool {
+    pub(crate) fn write_less(&mut self, header: &Header) -> bool {
         if !self.reads_only {
             self.reads_only = true;
             self.absorbed_up_to_bytes = written::absorbed_up_to_bytes(header);

@@ -37,7 +37,7 @@ use ioscape_model::{Forecast, line::Resumed};
 
 use crate::bench::Bench;
 use crate::explore::{self, Earlier, Event, Journal, JournalError, MeasureVector, Outcome};
-use crate::forecast::{self, ForecastRow, Question};
+use crate::forecast::{self, CostQuestion, ForecastRow};
 use crate::plan::extent::{self, files_bytes};
 use crate::plan::{self, BlendPlan, BlendSettings, Plan};
 use crate::validate::{self, Space, ValidationPlan};
@@ -191,7 +191,7 @@ impl Exploration {
                 show_bytes(UNIQUE_BYTES_LEAST as f64)
             )));
         }
-        Ok(Self::begun(bench, header, None))
+        Ok(Self::from_header(bench, header, None))
     }
 
     /// A run that ended early, from its record; `now` says when and by which command it goes on. The
@@ -239,10 +239,10 @@ impl Exploration {
             ..Header::new(origin, Method::Validate, bench.host.clone(), bench.target.clone())
         };
         // Half of a validation is none: it ends when all is measured, or is interrupted.
-        Self { budget_s: f64::INFINITY, ..Self::begun(bench, header, Some(Box::new(plan))) }
+        Self { budget_s: f64::INFINITY, ..Self::from_header(bench, header, Some(Box::new(plan))) }
     }
 
-    fn begun(bench: Bench, header: Header, plan: Option<Box<dyn Plan>>) -> Self {
+    fn from_header(bench: Bench, header: Header, plan: Option<Box<dyn Plan>>) -> Self {
         let earlier = Earlier { warnings: bench.warnings.clone(), ..Earlier::default() };
         let (budget_s, has_vector) = (header.budget_s, wants_vector(&header));
         Self { budget_s, bench, header, plan, earlier, resumed: None, has_vector }
@@ -260,7 +260,7 @@ impl Exploration {
 
     /// What the run will cost, and for comparison what others of the same ranges would.
     pub fn forecast(&self) -> Vec<ForecastRow> {
-        forecast::forecast(&Question::from(&self.header))
+        forecast::forecast(&CostQuestion::from(&self.header))
     }
 
     /// Has the map visit a workload besides its own.
@@ -364,7 +364,7 @@ fn header(bench: &mut Bench, origin: Origin, settings: Settings) -> Result<Heade
     let usual = Header::new(origin, method, host, target);
     let mut header = Header { ranges, budget_s, limits, hints, hosts, ..usual };
     layers::add(&mut header, bench, &settings)?;
-    let rows = forecast::forecast(&Question::from(&header));
+    let rows = forecast::forecast(&CostQuestion::from(&header));
     header.forecast = rows.first().map(|row| Forecast {
         points: row.points,
         elapsed_s: row.elapsed_s,

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 
 use ioscape_engine::{Error, Rig};
 use ioscape_model::{
-    Code, End, EndReason, Header, LeftOut as NotMeasured, Limits, Line, Part, Point, Role, Rules,
-    Warning, Workload,
+    Code, End, EndReason, Header, LeftOut, Limits, Line, Part, Point, Role, Rules, Warning,
+    Workload,
 };
 
 pub use crate::course::{Earlier, Event, Journal, JournalError, MeasureVector, Outcome, Run};
@@ -19,9 +19,9 @@ use crate::plan::extent;
 use crate::plan::left_out::left_out;
 use crate::plan::{Seen, Visit, is_short};
 use crate::publish;
-use crate::sustain::{Question, SPAN_BYTES, sustain};
+use crate::sustain::{SPAN_BYTES, SustainRequest, sustain};
 use crate::vector;
-use crate::written::{self, LeftOut};
+use crate::written::{self, StoppedWriting};
 
 /// Seconds between two canaries.
 const CANARY_EVERY_S: f64 = 60.0;
@@ -60,14 +60,14 @@ pub fn explore(mut run: Run<'_>, earlier: Earlier) -> Result<Outcome, JournalErr
     if let Some(most_bytes) = run.header.limits.written_max_bytes {
         run.rig.limit_written(most_bytes.saturating_sub(progress.spent_before_bytes()));
     }
-    replay(&mut run, &progress);
+    show_earlier_points(&mut run, &progress);
     let (reason, failure) = match write_for_long(&mut run, &mut progress)? {
         Some(ending) => ending,
         None => visit_all(&mut run, &mut progress)?,
     };
     if run.vector.is_some() {
         let text = "all of it: the run ended before its turn".to_owned();
-        progress.vector_left_out = vec![NotMeasured { part: Part::SystemVector, text }];
+        progress.vector_left_out = vec![LeftOut { part: Part::SystemVector, text }];
     }
     let device_bytes = progress.device_written_bytes(run.rig).unwrap_or(0);
     let exceeded = written::exceeded(run.header, device_bytes, progress.written_bytes(run.rig));
@@ -94,9 +94,9 @@ fn write_for_long(
     progress: &mut Progress,
 ) -> Result<Option<Ending>, JournalError> {
     let done = progress.sustained.len();
-    for question in questions(run.header).into_iter().skip(done) {
+    for request in sustain_requests(run.header).into_iter().skip(done) {
         let on_event = &mut *run.on_event;
-        match sustain(&question, run.rig, &mut |event| on_event(Event::Sustaining(event))) {
+        match sustain(&request, run.rig, &mut |event| on_event(Event::Sustaining(event))) {
             Ok(sustained) => {
                 (run.journal)(&Line::Sustained(sustained.clone()))?;
                 progress.sustained.push(sustained);
@@ -110,17 +110,17 @@ fn write_for_long(
 }
 
 /// Asks for all that is written before the map. A device that was at rest comes first.
-fn questions(header: &Header) -> Vec<Question> {
+fn sustain_requests(header: &Header) -> Vec<SustainRequest> {
     let Limits { sustain_s, precondition_times, .. } = header.limits;
     let most_bytes = header.ranges.unique_bytes.max;
     let seed = header.seed;
-    let sustained = sustain_s.map(|length_s| Question {
+    let sustained = sustain_s.map(|length_s| SustainRequest {
         length_s,
         span_bytes: SPAN_BYTES.min(most_bytes),
         enough_bytes: None,
         seed,
     });
-    let preconditioned = precondition_times.map(|times| Question {
+    let preconditioned = precondition_times.map(|times| SustainRequest {
         length_s: header.budget_s / 2.0 - sustain_s.unwrap_or(0.0),
         span_bytes: most_bytes,
         enough_bytes: Some(u64::from(times) * most_bytes),
@@ -130,7 +130,7 @@ fn questions(header: &Header) -> Vec<Question> {
 }
 
 /// A plan may keep in mind what it decided: it is shown the earlier points one by one.
-fn replay(run: &mut Run<'_>, progress: &Progress) {
+fn show_earlier_points(run: &mut Run<'_>, progress: &Progress) {
     for known in 0..progress.points.len() {
         run.plan.next(&seen(run.header, &progress.points[..known]));
     }
@@ -170,7 +170,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
         }
         // Fitting models takes its time, too.
         let elapsed_s = progress.elapsed_s(run.rig);
-        let Some(visit) = fitting(run, progress, visit, elapsed_s) else {
+        let Some(visit) = visit_that_fits(run, progress, visit, elapsed_s) else {
             return Ok((EndReason::Budget, None));
         };
         let left_bytes = run.rig.may_write_bytes();
@@ -178,7 +178,7 @@ fn visit_all(run: &mut Run<'_>, progress: &mut Progress) -> Result<Ending, Journ
             progress.written.expected_bytes(run.header, &progress.points, &visit.workload);
         let kept_bytes = share::kept_bytes(run, progress, &visit.workload);
         if expected_bytes > left_bytes.saturating_sub(kept_bytes) {
-            if share::gives_way(run, progress, &visit.workload) {
+            if share::make_way(run, progress, &visit.workload) {
                 continue;
             }
             // What the vector does not use of its part is for the visits.
@@ -262,9 +262,8 @@ fn measure_vector(
     let Some(mut measure) = run.vector.take() else { return Ok(None) };
     let left_s = run.budget_s - elapsed_s;
     let budget_s = vector_s(run, progress, left_s);
-    let left_out = |text: &str| {
-        vec![NotMeasured { part: Part::SystemVector, text: format!("all of it: {text}") }]
-    };
+    let left_out =
+        |text: &str| vec![LeftOut { part: Part::SystemVector, text: format!("all of it: {text}") }];
     if budget_s > left_s {
         progress.vector_left_out = left_out("there was no time left");
         return Ok(None);
@@ -301,12 +300,12 @@ fn goes_on_without(
     expected_bytes: Option<u64>,
 ) -> Result<bool, JournalError> {
     let work = &visit.workload;
-    if expected_bytes.is_some_and(|bytes| share::needs_fewer_files(progress, work, bytes)) {
+    if expected_bytes.is_some_and(|bytes| share::limit_new_files(progress, work, bytes)) {
         return Ok(true);
     }
     let elapsed_s = progress.elapsed_s(run.rig);
     let left_s = run.budget_s - elapsed_s;
-    let at = LeftOut {
+    let at = StoppedWriting {
         elapsed_s,
         budget_s: run.budget_s,
         left_bytes: run.rig.may_write_bytes(),
@@ -315,7 +314,7 @@ fn goes_on_without(
     };
     let warning = written::left_out(run.header, work, &at);
     note(run, progress, warning)?;
-    Ok(progress.goes_on_sparing(run.header))
+    Ok(progress.write_less(run.header))
 }
 
 fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Option<Visit> {
@@ -338,7 +337,12 @@ fn next_visit(run: &mut Run<'_>, progress: &mut Progress, elapsed_s: f64) -> Opt
 }
 
 /// This visit, or where there is no time for it one that was asked for and is quicker.
-fn fitting(run: &mut Run<'_>, progress: &Progress, visit: Visit, elapsed_s: f64) -> Option<Visit> {
+fn visit_that_fits(
+    run: &mut Run<'_>,
+    progress: &Progress,
+    visit: Visit,
+    elapsed_s: f64,
+) -> Option<Visit> {
     let (header, budget_s) = (run.header, run.budget_s);
     let fits = |visit: &Visit| elapsed_s + progress.next_visit_s(header, visit) <= budget_s;
     if fits(&visit) || header.asked.is_empty() {

@@ -29,7 +29,7 @@ const WRITE_SHARE: f64 = 0.5;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Question {
+pub struct CostQuestion {
     /// The method chosen.
     pub method: Method,
     /// Where the map extends.
@@ -50,7 +50,7 @@ pub struct Question {
     pub is_read_only: bool,
 }
 
-impl From<&Header> for Question {
+impl From<&Header> for CostQuestion {
     fn from(header: &Header) -> Self {
         Self {
             method: header.method,
@@ -91,7 +91,7 @@ pub struct ForecastRow {
 }
 
 /// The chosen method first, cut to its budget; then the other plans in full, for comparison.
-pub fn forecast(question: &Question) -> Vec<ForecastRow> {
+pub fn forecast(question: &CostQuestion) -> Vec<ForecastRow> {
     let costs = Costs::from_question(question);
     let process_values = PaperPlan::new(question.ranges).process_values();
     let blend = costs.within_budget("blend", u64::MAX, blend_note());
@@ -118,10 +118,10 @@ pub fn forecast(question: &Question) -> Vec<ForecastRow> {
     };
     let others = [
         blend,
-        costs.in_full("paper", paper, paper_note),
-        costs.in_full("global75", global75, global75_note),
-        costs.in_full("orthogonal", ORTHOGONAL_POINTS, orthogonal_note),
-        costs.in_full("full grid", FULL_GRID_POINTS, full_grid_note),
+        costs.row("paper", paper, paper_note),
+        costs.row("global75", global75, global75_note),
+        costs.row("orthogonal", ORTHOGONAL_POINTS, orthogonal_note),
+        costs.row("full grid", FULL_GRID_POINTS, full_grid_note),
     ];
     let chosen_plan = chosen.as_ref().map(|row| row.plan);
     // Other plans write, which they must not where files are only read.
@@ -152,8 +152,8 @@ struct Costs {
 }
 
 impl Costs {
-    fn from_question(question: &Question) -> Self {
-        let Question { ranges, rules, .. } = question;
+    fn from_question(question: &CostQuestion) -> Self {
+        let CostQuestion { ranges, rules, .. } = question;
         let measured = question.layout_bytes_per_s.filter(|rate| *rate > 0.0);
         let bytes_per_s = measured.unwrap_or(LAYOUT_BYTES_PER_S);
         // The files of several processes come on top of the one file of a single process.
@@ -200,11 +200,6 @@ impl Costs {
         ForecastRow { plan, points, elapsed_s, written_bytes: written as u64, note }
     }
 
-    /// However long it takes.
-    fn in_full(&self, plan: &'static str, points: u64, note: String) -> ForecastRow {
-        self.row(plan, points, note)
-    }
-
     /// As many of the points as the budget allows; one, however short it is.
     fn within_budget(&self, plan: &'static str, points: u64, note: String) -> ForecastRow {
         let affordable = ((self.budget_s - self.layout_s) / self.visit_s).max(1.0) as u64;
@@ -243,8 +238,8 @@ mod tests {
 
     use super::*;
 
-    fn question(method: Method) -> Question {
-        Question {
+    fn question(method: Method) -> CostQuestion {
+        CostQuestion {
             method,
             ranges: Ranges::usual(2),
             rules: Rules::brief(),
@@ -257,13 +252,13 @@ mod tests {
         }
     }
 
-    fn row(question: &Question, plan: &str) -> ForecastRow {
+    fn row(question: &CostQuestion, plan: &str) -> ForecastRow {
         forecast(question).into_iter().find(|row| row.plan == plan).unwrap()
     }
 
     #[test]
     fn no_more_is_forecast_than_may_be_written() {
-        let limited = Question { written_max_bytes: Some(GIB), ..question(Method::Blend) };
+        let limited = CostQuestion { written_max_bytes: Some(GIB), ..question(Method::Blend) };
         let (free, held) = (row(&question(Method::Blend), "blend"), row(&limited, "blend"));
         assert!(free.written_bytes > GIB);
         assert_eq!((held.written_bytes, held.points), (GIB, free.points));
@@ -274,7 +269,8 @@ mod tests {
     #[test]
     fn a_data_sheet_alone_writes_its_files_and_what_its_lines_do() {
         let written = |sheet_write_share| {
-            let sheet = Question { sheet_write_share, span_bytes: GIB, ..question(Method::Blend) };
+            let sheet =
+                CostQuestion { sheet_write_share, span_bytes: GIB, ..question(Method::Blend) };
             row(&sheet, "blend").written_bytes
         };
         assert_eq!(written(Some(0.0)), GIB, "a memory filesystem has a cached line");
@@ -310,7 +306,7 @@ mod tests {
     #[test]
     fn a_chosen_plan_keeps_its_budget_and_says_what_that_cuts() {
         let chosen = |method, budget_s| {
-            let row = forecast(&Question { budget_s, ..question(method) }).remove(0);
+            let row = forecast(&CostQuestion { budget_s, ..question(method) }).remove(0);
             assert!(row.elapsed_s <= budget_s && row.points >= 1, "{row:?}");
             row
         };
@@ -345,8 +341,8 @@ mod tests {
 
     #[test]
     fn a_slow_storage_takes_longer_and_an_unknown_one_is_called_so() {
-        let slow = Question { layout_bytes_per_s: Some(1e8), ..question(Method::Paper) };
-        let unknown = Question { layout_bytes_per_s: None, ..question(Method::Paper) };
+        let slow = CostQuestion { layout_bytes_per_s: Some(1e8), ..question(Method::Paper) };
+        let unknown = CostQuestion { layout_bytes_per_s: None, ..question(Method::Paper) };
         assert!(
             row(&slow, "full grid").elapsed_s
                 > row(&question(Method::Paper), "full grid").elapsed_s

@@ -24,7 +24,7 @@ const REACH: f64 = 8.0;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Question {
+pub struct RateSearch {
     /// The bound of the 99th percentile, seconds.
     pub p99_max_s: f64,
     /// How close the rate that is kept and the one that is not are to be, as a fraction.
@@ -107,12 +107,12 @@ impl Visit {
         Self { p99_s: latency.p99, ops_per_s: point.ops_per_s }
     }
 
-    fn keeps(&self, rate_per_s: f64, question: &Question) -> bool {
+    fn keeps(&self, rate_per_s: f64, question: &RateSearch) -> bool {
         self.p99_s <= question.p99_max_s && self.ops_per_s >= DONE_MIN * rate_per_s
     }
 
     /// Whether another visit would hardly say otherwise.
-    fn is_clear(&self, question: &Question) -> bool {
+    fn is_clear(&self, question: &RateSearch) -> bool {
         self.p99_s * CLEAR <= question.p99_max_s || self.p99_s >= question.p99_max_s * CLEAR
     }
 }
@@ -123,7 +123,7 @@ impl Visit {
 /// # Errors
 /// What a visit reports.
 pub fn search<E>(
-    question: &Question,
+    question: &RateSearch,
     closed_ops_per_s: f64,
     visit: &mut dyn FnMut(f64, u32) -> Result<Visit, E>,
 ) -> Result<Answer, E> {
@@ -154,7 +154,7 @@ pub fn search<E>(
 }
 
 fn try_rate<E>(
-    question: &Question,
+    question: &RateSearch,
     rate_per_s: f64,
     visit: &mut dyn FnMut(f64, u32) -> Result<Visit, E>,
 ) -> Result<Trial, E> {
@@ -196,10 +196,10 @@ mod tests {
     use super::*;
     use std::convert::Infallible;
 
-    const QUESTION: Question = Question { p99_max_s: 2e-3, precision: 0.05, rounds: 3 };
+    const QUESTION: RateSearch = RateSearch { p99_max_s: 2e-3, precision: 0.05, rounds: 3 };
 
     /// A device of 1000 requests per second: p99 = 0.1 ms / (1 − ρ), with factors of noise in turn.
-    fn sought(question: &Question, noise: &[f64], law: impl Fn(f64) -> f64) -> Answer {
+    fn sought(question: &RateSearch, noise: &[f64], law: impl Fn(f64) -> f64) -> Answer {
         let mut count = 0;
         search::<Infallible>(question, 1000.0, &mut |rate, _| {
             count += 1;
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_bound_below_what_one_request_takes_is_not_reachable() {
-        let answer = sought(&Question { p99_max_s: 5e-5, ..QUESTION }, &[1.0], queue);
+        let answer = sought(&RateSearch { p99_max_s: 5e-5, ..QUESTION }, &[1.0], queue);
         assert_eq!(answer.ending, Ending::NotReachable);
         assert_eq!((answer.rate_per_s, answer.low_per_s), (None, None));
         assert!(answer.high_per_s.unwrap() <= 50.0 + 1e-9);

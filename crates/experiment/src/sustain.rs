@@ -26,7 +26,7 @@ const SYNC_EVERY: u32 = 16;
 
 /// How long, how much, and over which data.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct SustainRequest {
     /// How long to write at most, seconds.
     pub length_s: f64,
     /// Data to write over and over, where there is room, bytes.
@@ -55,13 +55,13 @@ pub struct Sustaining {
 /// # Errors
 /// Those of the rig; [`Error::MaxWritten`] where too little may be written to begin.
 pub fn sustain(
-    question: &Question,
+    request: &SustainRequest,
     rig: &mut dyn Rig,
     on_event: &mut dyn FnMut(Sustaining),
 ) -> Result<Sustained, Error> {
-    let Question { length_s, enough_bytes, seed, .. } = *question;
+    let SustainRequest { length_s, enough_bytes, seed, .. } = *request;
     let most_bytes = rig.may_write_bytes() / WRITTEN_SHARE;
-    let span_bytes = question.span_bytes.min(most_bytes / WRITTEN_MIN) / MIB * MIB;
+    let span_bytes = request.span_bytes.min(most_bytes / WRITTEN_MIN) / MIB * MIB;
     let began_s = rig.now_s();
     let written_before_bytes = rig.written_bytes();
     let mut work = workload(span_bytes);

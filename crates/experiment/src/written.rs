@@ -111,7 +111,7 @@ pub(crate) fn kept_for_absorbed_bytes(header: &Header, work: &Workload) -> u64 {
 }
 
 /// Says that a run writes no more before its time, and with which visit.
-pub(crate) fn left_out(header: &Header, work: &Workload, at: &LeftOut) -> Warning {
+pub(crate) fn left_out(header: &Header, work: &Workload, at: &StoppedWriting) -> Warning {
     let most_bytes = header.limits.written_max_bytes.unwrap_or(u64::MAX);
     let what = match absorbed_up_to_bytes(header) {
         0 => "nothing more was written".to_owned(),
@@ -139,7 +139,7 @@ pub(crate) fn left_out(header: &Header, work: &Workload, at: &LeftOut) -> Warnin
 
 /// Where a run stood when no more was to be written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LeftOut {
+pub(crate) struct StoppedWriting {
     pub(crate) elapsed_s: f64,
     pub(crate) budget_s: f64,
     /// What could still be written.
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(share_bytes(&header, &work(32 << 20), (1, 100.0)), u64::MAX);
         let mut progress = Progress::after(Earlier::default());
         let up_to_mib: Vec<u64> = std::iter::from_fn(|| {
-            progress.goes_on_sparing(&header).then_some(progress.absorbed_up_to_bytes >> 20)
+            progress.write_less(&header).then_some(progress.absorbed_up_to_bytes >> 20)
         })
         .collect();
         assert_eq!(up_to_mib, [128, 64, 32, 16, 8, 0]);

@@ -18,7 +18,7 @@ use ioscape_model::{
 
 use super::{alternated, check_out, is_unasked, price};
 use crate::args::{Common, CompareArgs};
-use crate::bench::{self, Bench, Earnest, Request};
+use crate::bench::{self, Bench, Request, RunMode};
 use crate::company::Company;
 use crate::exit::{Exit, usage};
 use crate::interrupt::Interrupt;
@@ -168,7 +168,7 @@ fn open(
         common: if (side == 1) == of_second { full } else { &none },
         device: None,
         // How fast data is laid out says for how many workloads there is time.
-        earnest: Earnest::Measure { probe_max_bytes: session.needed_bytes },
+        mode: RunMode::Measure { probe_max_bytes: session.needed_bytes },
         clock,
         interrupt,
         verify: false,

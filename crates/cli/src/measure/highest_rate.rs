@@ -2,7 +2,7 @@
 
 use ioscape_analysis::estimate;
 use ioscape_engine::Error;
-use ioscape_experiment::highest_rate::{self, Answer, Ending, Question, Trial};
+use ioscape_experiment::highest_rate::{self, Answer, Ending, RateSearch, Trial};
 use ioscape_experiment::measure::{Subject, end, measure as visit};
 use ioscape_model::units::{show_seconds, three_digits};
 use ioscape_model::{Line, Point, Role, Rules, Workload};
@@ -32,7 +32,7 @@ pub(super) fn find(
     mut opened: Opened,
 ) -> anyhow::Result<Exit> {
     let precision = args.precision.unwrap_or(PRECISION);
-    let question = Question { p99_max_s, precision, rounds: args.rounds.unwrap_or(ROUNDS_USUAL) };
+    let question = RateSearch { p99_max_s, precision, rounds: args.rounds.unwrap_or(ROUNDS_USUAL) };
     let mut points = Vec::new();
     let outcome = look(args, work, &question, &mut opened, &mut points);
     let failure = outcome.as_ref().err();
@@ -69,7 +69,7 @@ pub(super) fn check(work: &Workload) -> anyhow::Result<()> {
 fn look(
     args: &MeasureArgs,
     work: &Workload,
-    question: &Question,
+    question: &RateSearch,
     opened: &mut Opened,
     points: &mut Vec<Point>,
 ) -> Result<Found, Error> {
@@ -98,7 +98,7 @@ fn look(
 }
 
 /// The answer in a sentence.
-fn sentence(question: &Question, found: &Found) -> String {
+fn sentence(question: &RateSearch, found: &Found) -> String {
     let bound = show_seconds(question.p99_max_s);
     let Answer { ending, rate_per_s, low_per_s, high_per_s, trials } = &found.answer;
     let shown = |rate: &Option<f64>| rate.map_or_else(|| "none".to_owned(), three_digits);
@@ -131,7 +131,7 @@ fn p99_s(trial: &Trial) -> f64 {
     all.get(all.len() / 2).copied().unwrap_or(0.0)
 }
 
-fn page(work: &Workload, question: &Question, found: &Found) -> String {
+fn page(work: &Workload, question: &RateSearch, found: &Found) -> String {
     let closed = &found.closed;
     let mut lines = vec![
         format!("workload       {work}"),
@@ -160,7 +160,7 @@ fn page(work: &Workload, question: &Question, found: &Found) -> String {
 
 fn document(
     work: &Workload,
-    question: &Question,
+    question: &RateSearch,
     found: &Found,
     warnings: &[ioscape_model::Warning],
 ) -> serde_json::Value {

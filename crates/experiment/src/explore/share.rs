@@ -47,7 +47,7 @@ fn leaves_bytes_to_device_graphs(run: &Run<'_>, progress: &Progress, work: &Work
 
 /// Says that this visit, which has no room, makes way for others: for graphs of the device layer that write, or for
 /// workloads that write to half of its data.
-pub(super) fn gives_way(run: &Run<'_>, progress: &mut Progress, work: &Workload) -> bool {
+pub(super) fn make_way(run: &Run<'_>, progress: &mut Progress, work: &Workload) -> bool {
     if progress.reads_only {
         return false;
     }
@@ -67,7 +67,7 @@ pub(super) fn gives_way(run: &Run<'_>, progress: &mut Progress, work: &Workload)
 }
 
 /// Says that files are most of what this visit would write, and that later ones may need half as much of them at most.
-pub(super) fn needs_fewer_files(
+pub(super) fn limit_new_files(
     progress: &mut Progress,
     work: &Workload,
     expected_bytes: u64,

@@ -410,7 +410,7 @@ impl BlendPlan {
         let asked = self.settings.asked.iter().cloned();
         first.extend(asked.map(visit(Role::Named)));
         for role in [Role::ReadBorder, Role::WriteBorder] {
-            first.extend(curve::again(points, role).into_iter().map(visit(role)));
+            first.extend(curve::searched_workloads(points, role).into_iter().map(visit(role)));
         }
         // What was measured before takes turns: enough is visited again to know how visits differ.
         let mut turn = round as usize % AGAIN_EVERY;

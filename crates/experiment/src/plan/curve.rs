@@ -4,7 +4,7 @@ use ioscape_analysis::border::Sample;
 use ioscape_model::{Access, Point, Role, Workload};
 
 /// The workloads of a border search, each once: what a later round visits again.
-pub(crate) fn again(points: &[Point], role: Role) -> Vec<Workload> {
+pub(crate) fn searched_workloads(points: &[Point], role: Role) -> Vec<Workload> {
     let mut works: Vec<Workload> = Vec::new();
     for point in points.iter().filter(|point| point.role == role && point.round == 0) {
         if !works.contains(&point.workload) {

@@ -4,7 +4,7 @@
 use ioscape_analysis::finding::first_and_sustained;
 use ioscape_engine::sim::{Reserve, SimRig, SimSpec};
 use ioscape_engine::{Error, Rig};
-use ioscape_experiment::sustain::{Question, sustain};
+use ioscape_experiment::sustain::{SustainRequest, sustain};
 use ioscape_model::units::{GIB, MIB};
 use ioscape_model::{Finding, Workload};
 use rand::{RngExt, SeedableRng};
@@ -25,8 +25,8 @@ fn drawn(rng: &mut Xoshiro256PlusPlus) -> SimSpec {
 
 fn look(spec: &SimSpec, length_s: f64, seed: u64) -> (Finding, Workload) {
     let mut rig = SimRig::new(spec.clone(), seed);
-    let question = Question { length_s, span_bytes: GIB, enough_bytes: None, seed };
-    let sustained = sustain(&question, &mut rig, &mut |_| {}).unwrap();
+    let request = SustainRequest { length_s, span_bytes: GIB, enough_bytes: None, seed };
+    let sustained = sustain(&request, &mut rig, &mut |_| {}).unwrap();
     (first_and_sustained(&sustained, 1).unwrap(), sustained.workload)
 }
 
@@ -91,17 +91,17 @@ fn no_more_than_half_of_what_may_be_written_is() {
     let most_bytes = 8 * GIB;
     let mut rig = SimRig::new(spec.clone(), 1);
     rig.limit_written(most_bytes);
-    let question = Question { length_s: 60.0, span_bytes: GIB, enough_bytes: None, seed: 1 };
-    let sustained = sustain(&question, &mut rig, &mut |_| {}).unwrap();
+    let request = SustainRequest { length_s: 60.0, span_bytes: GIB, enough_bytes: None, seed: 1 };
+    let sustained = sustain(&request, &mut rig, &mut |_| {}).unwrap();
     assert!(sustained.is_cut_short);
     assert!(rig.written_bytes() <= most_bytes / 2, "{}", rig.written_bytes());
     assert!(rig.written_bytes() > most_bytes / 3, "{}", rig.written_bytes());
     let mut rig = SimRig::new(spec.clone(), 1);
-    let twice = Question { enough_bytes: Some(2 * GIB), ..question };
+    let twice = SustainRequest { enough_bytes: Some(2 * GIB), ..request };
     let sustained = sustain(&twice, &mut rig, &mut |_| {}).unwrap();
     let bytes: u64 = sustained.pieces.iter().map(|piece| piece.bytes).sum();
     assert!(!sustained.is_cut_short && (2 * GIB..3 * GIB).contains(&bytes), "{bytes}");
     let mut rig = SimRig::new(spec, 1);
     rig.limit_written(16 * MIB);
-    assert!(matches!(sustain(&question, &mut rig, &mut |_| {}), Err(Error::MaxWritten)));
+    assert!(matches!(sustain(&request, &mut rig, &mut |_| {}), Err(Error::MaxWritten)));
 }
