@@ -80,7 +80,7 @@ pub struct Settings {
 /// Ranges of parameters that were asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AskedRanges {
-    /// Data touched, bytes: of the layer that passes the page cache.
+    /// Data touched, bytes, in the layer of `Header::ranges` (buffered unless `access` says otherwise).
     pub unique_bytes: Option<Range>,
     /// Mean request size, bytes.
     pub size_mean: Option<Range>,
@@ -126,13 +126,13 @@ impl Default for Settings {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotVisited {
     /// The plan visits its own points.
-    #[error("the other methods than blend visit their own points only")]
+    #[error("only --method blend can measure workloads given by -w")]
     Method,
     /// No map varies this key.
     #[error("a map visits no other {0} than the default; measure it with `ioscape measure`")]
     Key(&'static str),
-    /// It passes the page cache and the map does not, or the other way round.
-    #[error("this map has another --access; map both apart")]
+    /// It uses direct I/O and the map does not, or the other way round.
+    #[error("this map does not measure that access; make a map with the other --access for it")]
     Access,
     /// It touches more data than the map does.
     #[error(

@@ -33,25 +33,27 @@ const MAP_EVERY_POINTS: usize = 100;
 const MAP_EVERY_POINTS_PRECISE: usize = 25;
 /// A visit ends with a timed fdatasync only where that takes no longer, seconds.
 const FLUSH_MAX_S: f64 = 4.0;
-/// Where time is short, visits of the graphs measure less long than the rules ask for, but so long,
-/// seconds: three values of every parameter in each region come before narrow intervals.
+/// Where time is short, a visit of the graphs measures for less time than the rules allow, but for at least
+/// this, seconds: three values of every parameter in each region matter more than narrow intervals.
 const HURRIED_S: f64 = 0.6;
-/// And those of the search for borders no longer than this, seconds: steps at borders are large.
+/// In a short run a visit of the search for borders measures for at most this, seconds: steps at borders
+/// are large.
 const SEARCH_HURRIED_S: f64 = 1.8;
 /// Requests that an open loop's 99th percentile is taken of, and how long they are waited for, seconds.
 const RATE_REQUESTS: f64 = 2000.0;
 const RATE_LEAST_S: f64 = 2.0;
 const RATE_MOST_S: f64 = 5.0;
-/// They come in so many windows: throughput is quiet by itself there, and such visits end after as many.
+/// Windows that the time of an open-loop visit is divided into: so few that it lasts its full time. Its
+/// throughput is the rate asked for and would soon pass the checks.
 const RATE_WINDOWS: u32 = 10;
 /// A writing visit longer than this, layout and warm-up apart, was stalled, seconds.
 const STALL_S: f64 = 15.0;
 
-/// Why and, where it failed, on what a run ended.
+/// Why a run ended, and the error if it failed.
 type Ending = (EndReason, Option<String>);
 
-/// Runs the plan to its end, the budget's, or Ctrl-C's. The budget's clock is the rig's: whatever
-/// the process did before counts where the rig's clock began with it.
+/// Runs until the plan is done, the budget is used up, or the run is interrupted. The budget runs on the
+/// rig's clock, so time before the first visit counts if that clock was started before.
 ///
 /// # Errors
 /// Only when the journal cannot be written; everything else ends the run with a reason.
@@ -109,7 +111,8 @@ fn write_for_long(
     Ok(None)
 }
 
-/// Asks for all that is written before the map. A device that was at rest comes first.
+/// What is written before the map, in order: for `--sustain` first, while the device is rested, then for
+/// `--precondition`.
 fn sustain_requests(header: &Header) -> Vec<SustainRequest> {
     let Limits { sustain_s, precondition_times, .. } = header.limits;
     let most_bytes = header.ranges.unique_bytes.max;
@@ -388,8 +391,8 @@ fn share_of_graphs_s(run: &Run<'_>, progress: &Progress, elapsed_s: f64) -> f64 
     (run.budget_s - elapsed_s - kept_s) / owed - progress.beside_measuring_s()
 }
 
-/// The rules of a visit that may measure no longer than this, seconds. Writes run in for as long as
-/// it takes: before dirty data are level memory answers.
+/// The rules of a visit that may measure no longer than this, seconds. Writers run in for as long as the
+/// rules allow: until the amount of dirty data is level, memory takes the writes.
 fn hurried(rules: Rules, work: &Workload, measure_s: f64) -> Rules {
     if measure_s >= rules.measure_max_s {
         return rules;

@@ -45,7 +45,7 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// Whether it is among these.
+    /// Whether a point has this role, round and workload.
     pub(crate) fn is_made(&self, points: &[Point]) -> bool {
         points.iter().any(|point| {
             point.role == self.role && point.round == self.round && point.workload == self.workload
@@ -113,13 +113,13 @@ impl Seen<'_> {
         !self.is_too_large_to_write(work) && !self.is_spared(work) && may_lay_out(most_bytes)
     }
 
-    /// Says that a workload writes what is not to be written any more.
+    /// True if a workload writes what is not to be written any more.
     pub(crate) fn is_spared(&self, work: &Workload) -> bool {
         let is_absorbed = is_absorbed(work, self.absorbed_up_to_bytes);
         self.reads_only && work.read_frac < 1.0 && !is_absorbed
     }
 
-    /// Says that a buffered workload writes to more data than visits still may.
+    /// True if a buffered workload writes to more data than visits still may.
     pub(crate) fn is_too_large_to_write(&self, work: &Workload) -> bool {
         work.read_frac < 1.0
             && work.access == Access::Buffered
@@ -143,8 +143,8 @@ pub struct Landscape {
     pub log: Vec<String>,
 }
 
-/// What models are fitted from, before a record is closed. Which borders are the processor's is
-/// told from a closed record only: until then the law has them for caches of the storage.
+/// What models are fitted from, before a record is closed. The caller adds which borders are those of the
+/// processor's cache (`publish` does); without that the law takes them for caches of the storage.
 pub(crate) fn training(
     points: &[Point],
     landscape: &Landscape,

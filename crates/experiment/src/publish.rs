@@ -192,8 +192,9 @@ fn model_finding(predictor: &Predictor, lines: &[ModelLine]) -> Option<Finding> 
     })
 }
 
-/// Whether the typical prediction is known this well: the median of the relative half-widths of
-/// 90 % intervals, another hour apart, over workloads spread evenly over what was reached.
+/// Whether the typical prediction is known as well as `--precision` asks: the median of the relative
+/// half-widths of the 90 % intervals within this run (without the widening for another hour), over workloads
+/// spread evenly over what was reached.
 pub(crate) fn is_precise(predictor: &Predictor, run: &Run<'_>, points: &[Point]) -> bool {
     let Some(precision) = run.header.limits.precision else { return false };
     let access = run.header.ranges.access;
@@ -259,7 +260,7 @@ fn incomplete(points: &[Point], is_map: bool) -> Option<Warning> {
         ),
     };
     let remedy = if is_map {
-        "give the run a longer --budget, or go on with it by --resume and a longer one"
+        "run with a longer --budget, or continue this run with --resume and a longer --budget"
     } else {
         "validate again and let it end, or ask for fewer --workloads"
     };

@@ -84,7 +84,7 @@ pub fn measure(request: &Request<'_>, on_step: &mut dyn FnMut(Step)) -> Result<S
     Ok(SystemVector { written_bytes: elements.written_bytes(), ..vector })
 }
 
-/// What a run of so many seconds spends on its vector, seconds: a ninth of it.
+/// What a run of so many seconds spends on its vector, seconds: a ninth of it, but 20 to 60.
 pub fn budget_s(run_budget_s: f64) -> f64 {
     (run_budget_s / 9.0).clamp(20.0, 60.0)
 }

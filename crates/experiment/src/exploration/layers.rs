@@ -102,7 +102,7 @@ fn span_bytes(header: &Header, bench: &Bench, settings: &Settings) -> Result<u64
         } else {
             extent::other_files_bytes(&header.ranges, header.hints.room_bytes)
         };
-    // A range that was asked for bounds the layer that passes the page cache alone.
+    // `--range unique_bytes=…` does not bound the span.
     let limits = Limits { unique_max_bytes: settings.unique_max_bytes, ..header.limits };
     let layout_s = extent::span_layout_s(header.budget_s, settings.is_quick);
     let by_default = extent::span_bytes(&found, &limits, (layout_s, others_bytes));
@@ -129,7 +129,7 @@ fn span_bytes(header: &Header, bench: &Bench, settings: &Settings) -> Result<u64
 
 fn no_device_layer(why: &str) -> Warning {
     let text =
-        format!("the map has no device layer, and its data sheet only what is cached: {why}");
+        format!("the map has no device layer, and its data sheet has only the cached line: {why}");
     let remedy = "name a directory on a disk whose filesystem has direct access";
     Warning::new(Code::DirectNotDirect, text, remedy).with_severity(Severity::Note)
 }

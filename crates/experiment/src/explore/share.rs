@@ -45,8 +45,8 @@ fn leaves_bytes_to_device_graphs(run: &Run<'_>, progress: &Progress, work: &Work
     most_bytes >= DEVICE_GRAPHS_FROM_BYTES && work.access == Access::Buffered && owes_writes()
 }
 
-/// Says that this visit, which has no room, makes way for others: for graphs of the device layer that write, or for
-/// workloads that write to half of its data.
+/// Has a visit that finds no room make way: for graphs of the device layer that write, or for workloads that
+/// write to half of its data. True if it does; the plan is then asked again.
 pub(super) fn make_way(run: &Run<'_>, progress: &mut Progress, work: &Workload) -> bool {
     if progress.reads_only {
         return false;
@@ -66,7 +66,8 @@ pub(super) fn make_way(run: &Run<'_>, progress: &mut Progress, work: &Workload) 
     is_large
 }
 
-/// Says that files are most of what this visit would write, and that later ones may need half as much of them at most.
+/// Lets later visits need at most half as many new bytes of files as this one, if new files are most of what
+/// this visit would write. True if that limit was lowered.
 pub(super) fn limit_new_files(
     progress: &mut Progress,
     work: &Workload,

@@ -79,8 +79,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// From the first line of a record, and nothing else: a run that is gone on with decides as
-    /// it did before.
+    /// From the first line of a record, and nothing else: a run that is continued decides as it did before.
     pub fn from_header(header: &Header) -> Self {
         Self {
             ranges: header.ranges,
@@ -96,7 +95,7 @@ impl Settings {
         }
     }
 
-    /// Those of the device layer beside it.
+    /// Settings for the device layer, if the map has one.
     pub fn of_device(header: &Header) -> Option<Self> {
         let DeviceLayer { ranges, room_bytes } = header.device?;
         Some(Self {
@@ -120,7 +119,7 @@ pub(crate) fn is_short(header: &Header) -> bool {
     header.budget_s < SHORT_BUDGET_S && !header.datasheet.is_empty()
 }
 
-/// Those of the workloads asked for that pass the page cache, or do not.
+/// The workloads asked for (`run -w`) that have this access.
 fn asked(header: &Header, access: Access) -> Vec<Workload> {
     header.asked.iter().filter(|work| work.access == access).cloned().collect()
 }

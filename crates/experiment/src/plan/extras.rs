@@ -8,11 +8,11 @@ use ioscape_model::{Access, Host, Ranges, Workload};
 use super::filling::{log_between, whole_blocks};
 use super::halton;
 
-/// How many of the visits are these.
+/// How many visits have several requests in flight, or fdatasyncs.
 pub(super) struct Share {
-    /// One for so many others.
+    /// Other visits for each such visit.
     pub(super) others_each: usize,
-    /// And no more than so many in each round after the first.
+    /// The most such visits in each round after the first.
     pub(super) per_round: usize,
 }
 
@@ -31,9 +31,9 @@ impl Share {
 /// Values on the graphs, those that say most first: how far it goes, where it bends, the rest.
 const DEPTHS: [u32; 5] = [32, 8, 2, 16, 4];
 const INTERVALS: [u32; 5] = [1, 16, 64, 4, 2];
-/// So many of each come before anything else.
+/// This many values of depth, and of `fsync_every`, come before anything else.
 const FIRST_VALUES: usize = 2;
-/// With them a map answers for both keys.
+/// Visits after which a map has enough values of both keys to predict between them.
 pub(super) const FIRST: usize = 2 * FIRST_VALUES;
 /// Then so many in flight within the caches, reads and writes apart: kernels may hand writes in
 /// flight to threads of their own, and on a graph of both no one could tell which of them it is.
@@ -54,8 +54,8 @@ const EVERY_WRITE: f64 = 0.3;
 /// Buffers of all requests in flight may take this part of the memory: requests may be eight times
 /// as long as their mean, and an engine refuses more than a quarter.
 const MEMORY_PARTS: u64 = 64;
-/// Where the space-filling points lie among those of the five parameters: far along, so that no
-/// workload without these keys is measured as one of both.
+/// Index in the space-filling sequence that these points start from: far along, so that none shares its
+/// five parameters with a point of the map's own filling.
 const FILLING_FROM: u64 = 1 << 20;
 
 /// What they are made of.
@@ -150,7 +150,8 @@ impl Wanted<'_> {
         let fsync_every = between(self.ranges.fsync_every.max, beyond_every_write).max(1);
         // What does not write has nothing to sync.
         let read_frac = if work.read_frac >= 1.0 { 0.5 } else { work.read_frac };
-        // The request size goes by the index's last digit to the same base: not by that alone.
+        // Request sizes follow the Halton sequence in base 3: `index % 3` alone would give each kind a
+        // third of the sizes.
         Some(match (index + index / 3) % 3 {
             0 => Workload { depth, fsync_every, read_frac, ..work },
             1 => Workload { depth, ..work },

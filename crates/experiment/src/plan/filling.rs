@@ -1,4 +1,4 @@
-//! The space-filling law: workloads spread evenly over the whole box. What refinement chooses
+//! The space-filling sequence: workloads spread evenly over the whole box. What refinement chooses
 //! from, and what `--precision` is judged by.
 
 use ioscape_model::units::{KIB, MIB};

@@ -109,13 +109,13 @@ impl LayeredPlan {
         left(self.sheet.iter().map(|line| &line.workload), round, seen)
     }
 
-    /// The next of these.
+    /// The next unvisited line of the data sheet in this round.
     fn line(&self, round: u32, seen: &Seen<'_>) -> Option<Visit> {
         self.lines(round, seen).next()
     }
 
-    /// The next workload that was asked for, once their time has come: there is to be some for each of them
-    /// and for the visit that is under way before.
+    /// The next unvisited workload that was asked for (`run -w`), once the time left suffices only for these
+    /// and one more visit, or nine tenths of the budget are used; never before half of it.
     fn asked(&self, seen: &Seen<'_>) -> Option<Visit> {
         let plans = [Some(&self.main), self.device.as_ref()].into_iter().flatten();
         let left: Vec<Visit> = plans.flat_map(|plan| plan.asked(seen)).collect();
@@ -134,8 +134,8 @@ impl LayeredPlan {
         left.into_iter().next().filter(|_| has_room)
     }
 
-    /// The next open loop of the line that is measured at rates: the first visit to its closed loop says
-    /// what their shares are of.
+    /// The next open loop of [`datasheet::RATE_LINE`]. Its rates are shares of what the first visit to that
+    /// line did as a closed loop.
     fn at_a_rate(&self, seen: &Seen<'_>) -> Option<Visit> {
         if seen.budget_s < SHORT_BUDGET_S || self.header.hosts.is_some() {
             return None;
@@ -178,8 +178,8 @@ impl LayeredPlan {
         visits.find(|visit| seen.may_visit(&visit.workload) && !visit.is_made(seen.points))
     }
 
-    /// Says that a visit measures a line of the data sheet, in a closed loop or at a rate: its time counts
-    /// for no layer.
+    /// True if a visit measures a line of the data sheet, in a closed loop or at a rate: its time counts for
+    /// no layer.
     fn is_line(&self, point: &Point) -> bool {
         let lines = self.sheet.iter().map(|line| &line.workload);
         let is_named = || lines.chain(&self.over_hosts).any(|work| *work == point.workload);
@@ -194,9 +194,9 @@ impl LayeredPlan {
             let visits = closed().filter(|point| is_main(point) == is_wanted);
             visits.filter(|point| !self.is_line(point)).map(of).sum()
         };
-        // Where little may be written visits that write are over soon, and the device layer had used up what was left in a
-        // block of forty of them. So that its share is one of what may be written, too, such a visit counts for the shortest
-        // running in and the longest measuring at least.
+        // If `--max-written` is short, visits that write end early; with shares of time alone the device
+        // layer used up the rest in a block of forty such visits. So a visit that writes counts for at least
+        // the shortest running in plus the longest measuring.
         let is_limited = self.header.limits.written_max_bytes.is_some();
         let counted_s = |point: &Point| {
             let is_spared = is_limited && point.workload.read_frac < 1.0;

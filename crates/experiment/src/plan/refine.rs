@@ -13,7 +13,7 @@ use ioscape_model::{Point, Range, Ranges, Role, Workload};
 
 /// How many workloads a round chooses from.
 pub(crate) const CANDIDATES: u64 = 128;
-/// How many say how good the choice is.
+/// How many workloads a choice is judged on.
 pub(crate) const REFERENCE: u64 = 64;
 /// How far a measurement reaches, the box being 1 wide in every direction.
 const REACH: f64 = 0.3;
@@ -26,7 +26,7 @@ const NOISE_SD: f64 = 0.05;
 type Place = [f64; 5];
 
 /// What was known when a round began. Canaries do not count: when they are made depends on the
-/// clock, and a run that is gone on with has to decide as it did before.
+/// clock, and a run that is continued has to decide as it did before.
 pub(crate) fn before(points: &[Point], round: u32) -> Vec<Point> {
     let is_earlier = |point: &&Point| point.round < round && point.role != Role::Canary;
     points.iter().filter(is_earlier).cloned().collect()

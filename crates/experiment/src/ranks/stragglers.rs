@@ -48,7 +48,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Says that its quota of processor time had run out for a good part of the visit.
+    /// True if its quota of processor time had run out for a good part of the visit.
     fn is_held_by_quota(&self) -> bool {
         self.waits.quota_s > QUOTA_SHARE * self.length_s
     }

@@ -45,7 +45,7 @@ pub(super) fn kind(event: &Event) -> Option<Kind> {
     })
 }
 
-/// The call of an event; requests of a block trace pass the page cache by.
+/// The call of an event; requests of a block trace bypass the page cache.
 pub(super) fn action(event: &Event, kind: Kind, is_below_cache: bool) -> Action {
     let mut how = How::default();
     for (flag, bit) in [

@@ -24,9 +24,9 @@ impl BlendPlan {
         self.families.is_some() && self.open_graphs(seen).is_empty()
     }
 
-    /// What the graphs still need, one value in each region by turns: what runs out last is missing
-    /// everywhere, not in one. Where nothing more may be written, or not as much as a region's data, the
-    /// graphs are those of reads.
+    /// What the graphs still need, one value of each region in turn: if time runs out, every region lacks a
+    /// little and none lacks everything. Where nothing more may be written, or not as much as a region's
+    /// data, the graphs are those of reads.
     pub(super) fn open_graphs(&self, seen: &Seen<'_>) -> Vec<Visit> {
         let needed = |family: &Family| {
             let mut family = family.clone();
