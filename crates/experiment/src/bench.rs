@@ -12,8 +12,7 @@ use ioscape_engine::run_id::RunId;
 use ioscape_engine::sim::{SimRig, SimSpec};
 use ioscape_engine::target::{self, Consent, Directory, Ground};
 use ioscape_engine::{Clock, EngineKind, Error, FileRig, Placement, Rig, files, harness, host};
-use ioscape_model::units::{show_bytes, three_digits};
-use ioscape_model::{Code, Host, Hosts, Ranges, Severity, Target, TargetKind, Warning};
+use ioscape_model::{Code, Host, Hosts, Ranges, Severity, Target, TargetKind, Warning, Words};
 use serde::{Deserialize, Serialize};
 
 /// Dirty limits above this share of the memory limit let writers run into reclaim.
@@ -232,12 +231,11 @@ pub fn clear_leftovers(directory: &Directory, run: &RunId) -> Result<Vec<Warning
         return Ok(warnings);
     }
     let bytes: u64 = left.iter().map(|leftover| leftover.bytes).sum();
-    let text = format!(
-        "{} test files of killed runs lie here and take {}",
-        left.len(),
-        show_bytes(bytes as f64)
-    );
-    let remedy = format!("`ioscape clean {}` removes them", directory.path().display());
+    let text = Words::new("{files} test files of killed runs lie here and take {taken_bytes}")
+        .figure("files", left.len() as f64)
+        .figure("taken_bytes", bytes as f64);
+    let remedy = Words::new("`ioscape clean {directory}` removes them")
+        .name("directory", directory.path().display());
     warnings.push(Warning::new(Code::Leftover, text, remedy).with_severity(Severity::Note));
     Ok(warnings)
 }
@@ -260,18 +258,21 @@ fn stall_warning(host: &Host, in_memory: bool) -> Option<Warning> {
     if dirty_bytes <= memory_bytes * DIRTY_OF_MEMORY_MAX {
         return None;
     }
-    let text = format!(
-        "writers are slowed down only at {} of dirty data, but the memory limit is {}: beyond it \
-         they would stall in reclaim for minutes, so workloads that write and touch more than \
-         {} of it are left out",
-        show_bytes(dirty_bytes),
-        show_bytes(memory_bytes),
-        three_digits(WRITES_OF_MEMORY)
-    );
-    let remedy = format!(
-        "as root, `--dirty-limit {}M` sets a limit that suits (machine-wide, restored afterwards)",
-        (memory_bytes * 0.4 / 1_048_576.0) as u64
-    );
+    let text = Words::new(
+        "writers are slowed down only at {dirty_limit_bytes} of dirty data, but the memory limit is \
+         {memory_limit_bytes}: beyond it they would stall in reclaim for minutes, so workloads that \
+         write and touch more than {writes_of_memory:.2} of it are left out",
+    )
+    .figure("dirty_limit_bytes", dirty_bytes)
+    .figure("memory_limit_bytes", memory_bytes)
+    .figure("writes_of_memory", WRITES_OF_MEMORY);
+    let fitting_bytes = memory_bytes * 0.4;
+    let remedy = Words::new(
+        "as root, `--dirty-limit {limit}` sets a limit that suits (machine-wide, restored \
+         afterwards)",
+    )
+    .figure("fitting_limit_bytes", fitting_bytes)
+    .name("limit", format!("{}M", (fitting_bytes / 1_048_576.0) as u64));
     Some(Warning::new(Code::DirtyLimitAboveMemory, text, remedy))
 }
 
@@ -282,12 +283,13 @@ fn clock_warning(host: &Host) -> Option<Warning> {
     if host.clock_read_s <= CLOCK_READ_MAX_S {
         return None;
     }
-    let text = format!(
-        "reading the clock costs {:.0} ns (clock source {}): short requests look longer than they \
-         are",
-        host.clock_read_s * 1e9,
-        host.clock_source
-    );
+    let text = Words::new(
+        "reading the clock costs {nanoseconds} ns (clock source {source}): short requests look \
+         longer than they are",
+    )
+    .figure("clock_read_s", host.clock_read_s)
+    .name("nanoseconds", format!("{:.0}", host.clock_read_s * 1e9))
+    .name("source", &host.clock_source);
     let is_quick_source = QUICK_SOURCES.contains(&host.clock_source.as_str());
     let remedy = if is_quick_source {
         "the source is a quick one, so the processor itself is slow here: emulated, or without a \
@@ -313,7 +315,18 @@ mod tests {
             ..Host::default()
         };
         for version in [1, 2] {
-            assert!(stall_warning(&host(version, 366 * MIB), false).is_some());
+            let warning = stall_warning(&host(version, 366 * MIB), false).unwrap();
+            let figures = warning.figures.iter().map(|(name, value)| (name.as_str(), *value));
+            let wanted = [
+                ("dirty_limit_bytes", 366.0 * MIB as f64),
+                ("fitting_limit_bytes", 64.0 * MIB as f64 * 0.4),
+                ("memory_limit_bytes", 64.0 * MIB as f64),
+                ("writes_of_memory", WRITES_OF_MEMORY),
+            ];
+            assert_eq!(figures.collect::<Vec<_>>(), wanted);
+            assert!(warning.text.contains("only at 366 MiB of dirty data"), "{}", warning.text);
+            assert!(warning.text.contains("more than 0.50 of it"), "{}", warning.text);
+            assert!(warning.remedy.contains("`--dirty-limit 25M` sets"), "{}", warning.remedy);
             assert!(stall_warning(&host(version, 366 * MIB), true).is_none(), "in memory");
             assert!(stall_warning(&host(version, 12 * MIB), false).is_none());
         }
@@ -324,7 +337,11 @@ mod tests {
         let remedy = |source: &str| {
             let (clock_source, clock_read_s) = (source.to_owned(), 216e-9);
             let host = Host { clock_source, clock_read_s, ..Host::default() };
-            clock_warning(&host).unwrap().remedy
+            let warning = clock_warning(&host).unwrap();
+            assert_eq!(warning.figures.get("clock_read_s"), Some(&216e-9));
+            let shown = format!("costs 216 ns (clock source {source})");
+            assert!(warning.text.contains(&shown), "{}", warning.text);
+            warning.remedy
         };
         assert!(remedy("hpet").contains("tsc"));
         assert!(!remedy("tsc").contains("whose clock source is tsc"));

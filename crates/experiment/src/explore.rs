@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use ioscape_engine::{Error, Rig};
 use ioscape_model::{
-    Code, End, EndReason, Header, LeftOut, Limits, Line, Part, Point, Role, Rules, Warning,
+    Code, End, EndReason, Header, LeftOut, Limits, Line, Part, Point, Role, Rules, Warning, Words,
     Workload,
 };
 
@@ -495,10 +495,11 @@ fn stalled(point: &Point) -> Option<Warning> {
     if running_s <= STALL_S || point.workload.read_frac >= 1.0 || stood_still(point) {
         return None;
     }
-    let text = format!(
-        "a visit that writes took {running_s:.0} s where a few were planned: {}",
-        point.workload
-    );
+    let text = Words::new(
+        "a visit that writes took {running_s:.0} s where a few were planned: {workload}",
+    )
+    .figure("running_s", running_s)
+    .name("workload", &point.workload);
     let remedy =
         "if writers stall in reclaim, set dirty limits that suit the memory limit (--dirty-limit)";
     Some(Warning::new(Code::WriteStall, text, remedy))
@@ -566,7 +567,12 @@ mod tests {
         let next_s = |point: &Point| {
             Progress::after(Earlier { points: vec![point.clone()], ..Earlier::default() }).visit_s()
         };
-        assert_eq!(stalled(&point).unwrap().code, Code::WriteStall);
+        let warning = stalled(&point).unwrap();
+        assert_eq!(warning.code, Code::WriteStall);
+        let running_s = 24.0 + point.spent_s.measuring + point.spent_s.sync;
+        assert!((warning.figures["running_s"] - running_s).abs() < 1e-9, "{:?}", warning.figures);
+        let shown = format!("took {running_s:.0} s where a few were planned: {}", point.workload);
+        assert!(warning.text.ends_with(&shown), "{}", warning.text);
         assert!(next_s(&point) > 24.0);
         point.warnings.push(Warning::new(Code::ClockJump, "stopped".to_owned(), "measure again"));
         assert_eq!(stalled(&point), None);

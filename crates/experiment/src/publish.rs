@@ -10,7 +10,7 @@ use ioscape_model::line::REPEATED_MIN;
 use ioscape_model::units::{MIB, show_bytes};
 use ioscape_model::{
     Access, Border, Code, Curve, Estimate, Finding, FindingCode, FoundBy, Header, Hints, Layer,
-    Line, Map, ModelLine, Point, Ranges, Region, Role, Severity, State, Warning, Workload,
+    Line, Map, ModelLine, Point, Ranges, Region, Role, Severity, State, Warning, Words, Workload,
 };
 use ioscape_stats::{median, quantile};
 
@@ -247,18 +247,23 @@ fn incomplete(points: &[Point], is_map: bool) -> Option<Warning> {
     if estimates.is_empty() || repeated >= REPEATED_MIN.min(estimates.len()) {
         return None;
     }
-    let text = match repeated {
-        0 => format!(
-            "no workload{} was visited more than once: intervals rest on an assumed spread \
-             between visits",
-            if is_map { " but the canary" } else { "" }
-        ),
-        _ => format!(
-            "{repeated} of {} workloads were visited more than once: the intervals of the others \
-             rest on an assumed spread between visits",
-            estimates.len()
-        ),
+    let sentence = match repeated {
+        0 if is_map => {
+            "no workload but the canary was visited more than once: intervals rest on an assumed \
+             spread between visits"
+        }
+        0 => {
+            "no workload was visited more than once: intervals rest on an assumed spread between \
+             visits"
+        }
+        _ => {
+            "{repeated} of {workloads} workloads were visited more than once: the intervals of the \
+             others rest on an assumed spread between visits"
+        }
     };
+    let text = Words::new(sentence)
+        .figure("repeated", repeated as f64)
+        .figure("workloads", estimates.len() as f64);
     let remedy = if is_map {
         "run with a longer --budget, or continue this run with --resume and a longer --budget"
     } else {
@@ -277,21 +282,23 @@ fn border_not_reached(run: &Run<'_>, points: &[Point]) -> Option<Warning> {
         return None;
     }
     let smaller_limit = smaller_limit_bytes(reached, run.header.host.memory_limit_bytes);
-    let text = format!(
-        "the map ends at {}, below the {} that the page cache could take: it shows cached reads \
-         only",
-        show_bytes(reached),
-        show_bytes(cache_bytes)
-    );
+    let text = Words::new(
+        "the map ends at {reached_bytes}, below the {cache_bytes} that the page cache could take: it \
+         shows cached reads only",
+    )
+    .figure("reached_bytes", reached)
+    .figure("cache_bytes", cache_bytes);
     let further = "a longer --budget and more free space let the map reach further";
     let remedy = smaller_limit.map_or_else(
-        || further.to_owned(),
+        || further.into(),
         |bytes| {
-            format!(
-                "`--memory-limit {}M` shows the border and what lies behind it in the same time; \
-                 {further}",
-                bytes / MIB
+            Words::new(
+                "`--memory-limit {limit}` shows the border and what lies behind it in the same \
+                 time; {further}",
             )
+            .figure("limit_bytes", bytes as f64)
+            .name("limit", format!("{}M", bytes / MIB))
+            .name("further", further)
         },
     );
     Some(Warning::new(Code::BorderNotReached, text, remedy).with_severity(Severity::Warning))
@@ -316,11 +323,12 @@ fn canary_drift(points: &[Point]) -> Option<Warning> {
     if slowest > 1.0 - DRIFT && fastest < 1.0 + DRIFT {
         return None;
     }
-    let text = format!(
-        "the same small cached read ran at {:.0} % to {:.0} % of its median during the run",
-        slowest * 100.0,
-        fastest * 100.0
-    );
+    let text = Words::new(
+        "the same small cached read ran at {slowest_share:.0} to {fastest_share:.0} of its median \
+         during the run",
+    )
+    .figure("slowest_share", slowest)
+    .figure("fastest_share", fastest);
     let remedy = "something else used the machine, or its clock speed changed: run again when it \
                   is quiet, or give the run a longer --budget";
     Some(Warning::new(Code::Drift, text, remedy).with_severity(Severity::Warning))

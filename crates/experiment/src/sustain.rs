@@ -8,8 +8,10 @@
 //! not to be had, they go through the page cache with an fdatasync after every sixteenth.
 
 use ioscape_engine::{Class, Error, Rig, Window};
-use ioscape_model::units::{GIB, MIB, show_bytes, show_seconds};
-use ioscape_model::{Access, Code, Severity, SizeDist, Sustained, Warning, Workload, WrittenPiece};
+use ioscape_model::units::{GIB, MIB};
+use ioscape_model::{
+    Access, Code, Severity, SizeDist, Sustained, Warning, Words, Workload, WrittenPiece,
+};
 
 /// Data that is written over and over: more than a drive's own memory.
 pub const SPAN_BYTES: u64 = GIB;
@@ -155,19 +157,19 @@ fn written(window: &Window) -> u64 {
 fn cut_short(sustained: &Sustained) -> Warning {
     let length_s: f64 = sustained.pieces.iter().map(|piece| piece.length_s).sum();
     let bytes: u64 = sustained.pieces.iter().map(|piece| piece.bytes).sum();
-    let written = format!("{} and {}", show_seconds(length_s), show_bytes(bytes as f64));
     let text = match sustained.asked_bytes {
-        Some(asked_bytes) => format!(
-            "preconditioning ended after {written} of the {} that it takes: half of the budget, and \
-             of what may be written, is the map's",
-            show_bytes(asked_bytes as f64)
-        ),
-        None => format!(
-            "writing for long ended after {written} of the {} asked for: half of what may be \
-             written is the map's",
-            show_seconds(sustained.asked_s)
-        ),
+        Some(asked_bytes) => Words::new(
+            "preconditioning ended after {written_s} and {written_bytes} of the {asked_bytes} that \
+             it takes: half of the budget, and of what may be written, is the map's",
+        )
+        .figure("asked_bytes", asked_bytes as f64),
+        None => Words::new(
+            "writing for long ended after {written_s} and {written_bytes} of the {asked_s} asked \
+             for: half of what may be written is the map's",
+        )
+        .figure("asked_s", sustained.asked_s),
     };
+    let text = text.figure("written_s", length_s).figure("written_bytes", bytes as f64);
     let remedy =
         "allow more by --max-written, if the device can bear it, or give a longer --budget";
     Warning::new(Code::MaxWritten, text, remedy).with_severity(Severity::Note)

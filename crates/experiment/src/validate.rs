@@ -5,8 +5,9 @@
 //! a model says. Nothing that was drawn is left out afterwards.
 
 use ioscape_model::Forecast;
-use ioscape_model::units::show_bytes;
-use ioscape_model::{Access, Code, Point, Ranges, Record, Role, Severity, Warning, Workload};
+use ioscape_model::{
+    Access, Code, Point, Ranges, Record, Role, Severity, Warning, Words, Workload,
+};
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -85,23 +86,29 @@ impl Space {
 
     /// What cannot be drawn for want of room, where the map covers clearly more.
     pub fn shortage(&self) -> Option<Warning> {
-        let short = [(1, "one process"), (2, "several processes")].into_iter().filter_map(|of| {
-            let (process_num, who) = of;
+        let one = "{one_process_bytes} by one process in place of {one_process_mapped_bytes}";
+        let several = "{several_processes_bytes} by several processes in place of \
+                       {several_processes_mapped_bytes}";
+        let mut parts = Vec::new();
+        let mut figures = Vec::new();
+        for (process_num, who, part) in [(1, "one_process", one), (2, "several_processes", several)]
+        {
             let (now, mapped) =
                 (self.extent.largest(process_num), self.mapped.largest(process_num));
-            let is_short =
-                u64::from(process_num) <= self.ranges.process_num.max && now < ROOM_MIN * mapped;
-            let (shown, wanted) = (show_bytes(now), show_bytes(mapped));
-            is_short.then(|| format!("{shown} by {who} in place of {wanted}"))
-        });
-        let short: Vec<String> = short.collect();
-        if short.is_empty() {
+            if u64::from(process_num) <= self.ranges.process_num.max && now < ROOM_MIN * mapped {
+                parts.push(part);
+                figures.push((format!("{who}_bytes"), now));
+                figures.push((format!("{who}_mapped_bytes"), mapped));
+            }
+        }
+        if parts.is_empty() {
             return None;
         }
-        let text = format!(
-            "there is less room than the map had: workloads touch no more than {}",
-            short.join(", ")
-        );
+        let sentence = "there is less room than the map had: workloads touch no more than ";
+        let mut text = Words::new(sentence.to_owned() + &parts.join(", "));
+        for (name, bytes) in figures {
+            text = text.figure(&name, bytes);
+        }
         let remedy = "make room on the target and validate again: larger workloads are not tried";
         Some(Warning::new(Code::NearlyFull, text, remedy).with_severity(Severity::Warning))
     }

@@ -1,8 +1,7 @@
 //! What a run writes, held against `--max-written`: what the next visit may be expected to write,
 //! and what is to be said when no more may be. Within a visit the rig keeps to it by itself.
 
-use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{Code, Header, Point, Severity, Spent, Warning, Workload};
+use ioscape_model::{Code, Header, Point, Severity, Spent, Warning, Words, Workload};
 
 use crate::measure::SPARING_VISIT_S;
 use crate::plan::extent::files_bytes;
@@ -113,26 +112,32 @@ pub(crate) fn kept_for_absorbed_bytes(header: &Header, work: &Workload) -> u64 {
 /// Says that a run writes no more before its time, and with which visit.
 pub(crate) fn left_out(header: &Header, work: &Workload, at: &StoppedWriting) -> Warning {
     let most_bytes = header.limits.written_max_bytes.unwrap_or(u64::MAX);
-    let what = match absorbed_up_to_bytes(header) {
-        0 => "nothing more was written".to_owned(),
-        bytes => {
-            format!("only buffered workloads of up to {} still wrote", show_bytes(bytes as f64))
-        }
+    let absorbed_bytes = absorbed_up_to_bytes(header);
+    let what = match absorbed_bytes {
+        0 => "nothing more was written",
+        _ => "only buffered workloads of up to {absorbed_up_to_bytes} still wrote",
     };
-    let text = format!(
-        "{what} after {} of {} because of --max-written {}: {} of it were left, and \
-         the next visit ({work}) {}; it and others that write, out of about {} for which there was \
-         time, were left out",
-        show_seconds(at.elapsed_s),
-        show_seconds(at.budget_s),
-        show_bytes(most_bytes as f64),
-        show_bytes(at.left_bytes as f64),
-        at.expected_bytes.map_or_else(
-            || "took more than that".to_owned(),
-            |bytes| format!("was expected to write {}", show_bytes(bytes as f64))
-        ),
-        at.visits.max(1)
-    );
+    let next = match at.expected_bytes {
+        None => "took more than that",
+        Some(_) => "was expected to write {expected_bytes}",
+    };
+    let mut text = Words::new(format!(
+        "{what} after {{elapsed_s}} of {{budget_s}} because of --max-written {{max_written_bytes}}: \
+         {{left_bytes}} of it were left, and the next visit ({{workload}}) {next}; that visit and \
+         later ones that write were left out (there was time for about {{visits}} more visits)"
+    ))
+    .figure("elapsed_s", at.elapsed_s)
+    .figure("budget_s", at.budget_s)
+    .figure("max_written_bytes", most_bytes as f64)
+    .figure("left_bytes", at.left_bytes as f64)
+    .figure("visits", at.visits.max(1) as f64)
+    .name("workload", work);
+    if absorbed_bytes > 0 {
+        text = text.figure("absorbed_up_to_bytes", absorbed_bytes as f64);
+    }
+    if let Some(bytes) = at.expected_bytes {
+        text = text.figure("expected_bytes", bytes as f64);
+    }
     let remedy = "allow more by --max-written, or lower --unique-max: smaller files cost less";
     Warning::new(Code::MaxWritten, text, remedy).with_severity(Severity::Note)
 }
@@ -157,22 +162,27 @@ pub(crate) fn limited(
     lays_out_up_to_bytes: u64,
 ) -> Option<Warning> {
     let most_bytes = header.limits.written_max_bytes?;
-    let left_out = |up_to_bytes: u64, what: &str| {
-        let most = show_bytes(up_to_bytes as f64);
-        (up_to_bytes < u64::MAX).then(|| format!("workloads that {what} {most}"))
+    let (writes, files) = (writes_up_to_bytes < u64::MAX, lays_out_up_to_bytes < u64::MAX);
+    let what = match (writes, files) {
+        (false, false) => return None,
+        (true, false) => "write to more than {writes_up_to_bytes}",
+        (false, true) => "need new files of more than {lays_out_up_to_bytes}",
+        (true, true) => {
+            "write to more than {writes_up_to_bytes} and workloads that need new files of more than \
+             {lays_out_up_to_bytes}"
+        }
     };
-    let writes = left_out(writes_up_to_bytes, "write to more than");
-    let files = left_out(lays_out_up_to_bytes, "need new files of more than");
-    let graphs = if writes.is_some() { ": larger regions have graphs of reads" } else { "" };
-    let what: Vec<String> = writes.into_iter().chain(files).collect();
-    if what.is_empty() {
-        return None;
+    let graphs = if writes { ": larger regions have graphs of reads" } else { "" };
+    let mut text = Words::new(format!(
+        "workloads that {what} were left out, because of --max-written {{max_written_bytes}}{graphs}"
+    ))
+    .figure("max_written_bytes", most_bytes as f64);
+    if writes {
+        text = text.figure("writes_up_to_bytes", writes_up_to_bytes as f64);
     }
-    let text = format!(
-        "{} were left out, because of --max-written {}{graphs}",
-        what.join(" and "),
-        show_bytes(most_bytes as f64)
-    );
+    if files {
+        text = text.figure("lays_out_up_to_bytes", lays_out_up_to_bytes as f64);
+    }
     let remedy = "allow more by --max-written";
     Some(Warning::new(Code::MaxWritten, text, remedy).with_severity(Severity::Note))
 }
@@ -180,13 +190,14 @@ pub(crate) fn limited(
 /// More has arrived than was allowed.
 pub(crate) fn exceeded(header: &Header, device_bytes: u64, own_bytes: u64) -> Option<Warning> {
     let most_bytes = header.limits.written_max_bytes.filter(|most| device_bytes > *most)?;
-    let text = format!(
-        "the device counted {} written although --max-written allows {}: this run wrote {} of it, \
-         its filesystem for itself or other programs the rest",
-        show_bytes(device_bytes as f64),
-        show_bytes(most_bytes as f64),
-        show_bytes(own_bytes as f64)
-    );
+    let text = Words::new(
+        "the device counted {device_bytes} written although --max-written allows \
+         {max_written_bytes}: this run wrote {own_bytes} of that; the filesystem itself or other \
+         programs wrote the rest",
+    )
+    .figure("device_bytes", device_bytes as f64)
+    .figure("max_written_bytes", most_bytes as f64)
+    .figure("own_bytes", own_bytes as f64);
     let remedy = "run where nothing else writes, or allow that much less";
     Some(Warning::new(Code::MaxWritten, text, remedy))
 }
@@ -196,6 +207,68 @@ mod tests {
     use super::*;
     use crate::course::{Earlier, Progress};
     use ioscape_model::{Hints, Rules};
+
+    /// Names of the figures that a warning carries.
+    fn names(warning: &Warning) -> Vec<&str> {
+        warning.figures.keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn what_max_written_left_out_is_said_with_figures() {
+        let mut header = ioscape_test_support::header(
+            1,
+            ioscape_engine::SimSpec::preset("nvme").unwrap().ranges(),
+        );
+        header.limits.written_max_bytes = Some(1 << 30);
+        header.hints.counters = false;
+        let work = Workload::default();
+        let at = StoppedWriting {
+            elapsed_s: 30.0,
+            budget_s: 60.0,
+            left_bytes: 4 << 20,
+            expected_bytes: Some(8 << 20),
+            visits: 0,
+        };
+        let warning = left_out(&header, &work, &at);
+        let shown = format!(
+            "nothing more was written after 30.0 s of 60.0 s because of --max-written 1.00 GiB: \
+             4.00 MiB of it were left, and the next visit ({work}) was expected to write 8.00 MiB; \
+             that visit and later ones that write were left out (there was time for about 1 more \
+             visits)"
+        );
+        assert_eq!(warning.text, shown);
+        let wanted = [
+            "budget_s",
+            "elapsed_s",
+            "expected_bytes",
+            "left_bytes",
+            "max_written_bytes",
+            "visits",
+        ];
+        assert_eq!(names(&warning), wanted);
+        let unknown = StoppedWriting { expected_bytes: None, ..at };
+        let warning = left_out(&header, &work, &unknown);
+        assert!(warning.text.contains(") took more than that; that visit"), "{}", warning.text);
+        assert!(!warning.figures.contains_key("expected_bytes"), "{:?}", warning.figures);
+
+        let said = |writes, files| limited(&header, writes, files).map(|warning| warning.text);
+        assert_eq!(said(u64::MAX, u64::MAX), None);
+        assert_eq!(
+            said(1 << 20, 2 << 20).unwrap(),
+            "workloads that write to more than 1.00 MiB and workloads that need new files of more \
+             than 2.00 MiB were left out, because of --max-written 1.00 GiB: larger regions have \
+             graphs of reads"
+        );
+        assert_eq!(
+            said(u64::MAX, 2 << 20).unwrap(),
+            "workloads that need new files of more than 2.00 MiB were left out, because of \
+             --max-written 1.00 GiB"
+        );
+        let more = exceeded(&header, 3 << 30, 1 << 30).unwrap();
+        assert_eq!(names(&more), ["device_bytes", "max_written_bytes", "own_bytes"]);
+        let rest = "1.00 GiB of that; the filesystem itself or other programs wrote the rest";
+        assert!(more.text.ends_with(rest), "{}", more.text);
+    }
 
     #[test]
     fn only_where_storage_is_fast_a_visit_has_a_share() {

@@ -1,8 +1,8 @@
 //! What the windows of a visit show that its number does not: doubts that follow from the counters
 //! and from the shape of the series.
 
-use ioscape_model::units::{show_percent, show_rate, show_seconds, three_digits};
-use ioscape_model::{Access, Code, State, Warning, Workload};
+use ioscape_model::units::three_digits;
+use ioscape_model::{Access, Code, State, Warning, Words, Workload};
 use ioscape_stats::Piece;
 
 /// A window this many times as long as it was to be, and longer by this, was not ours to end.
@@ -50,11 +50,12 @@ fn held_up(lengths_s: [(f64, f64); 2]) -> Option<Warning> {
     let (usual_s, longest_s) = lengths_s
         .into_iter()
         .find(|(usual_s, longest_s)| *longest_s > HELD_UP_FACTOR * usual_s + HELD_UP_S)?;
-    let text = format!(
-        "a window of {} lasted {}: this process was stopped, or the whole machine stood still",
-        show_seconds(usual_s),
-        show_seconds(longest_s)
-    );
+    let text = Words::new(
+        "a window of {usual_s} lasted {longest_s}: this process was stopped, or the whole machine \
+         stood still",
+    )
+    .figure("usual_s", usual_s)
+    .figure("longest_s", longest_s);
     Some(Warning::new(Code::ClockJump, text, "measure again while nothing stops it"))
 }
 
@@ -63,11 +64,12 @@ fn held_up(lengths_s: [(f64, f64); 2]) -> Option<Warning> {
 fn not_cold(work: &Workload, hit_fraction: Option<f64>) -> Option<Warning> {
     let hit = hit_fraction.filter(|hit| *hit > COLD_HIT_MAX)?;
     (work.state == State::Cold && work.access == Access::Buffered).then(|| {
-        let text = format!(
-            "state=cold was asked for, but {} of the requested pages were in the page cache: they \
-             came faster than they could be dropped, or were written and not on storage yet",
-            show_percent(hit)
-        );
+        let text = Words::new(
+            "state=cold was asked for, but {hit_share} of the requested pages were in the page \
+             cache: they came faster than they could be dropped, or were written and not on storage \
+             yet",
+        )
+        .figure("hit_share", hit);
         let remedy = "use access=direct to see storage alone, or more unique_bytes than memory";
         Warning::new(Code::CacheState, text, remedy)
     })
@@ -77,12 +79,12 @@ fn not_cold(work: &Workload, hit_fraction: Option<f64>) -> Option<Warning> {
 fn depth_ignored(work: &Workload, hit_fraction: Option<f64>) -> Option<Warning> {
     let hit = hit_fraction.filter(|hit| *hit > CACHED)?;
     (work.depth > 1 && work.access == Access::Buffered).then(|| {
-        let text = format!(
-            "depth={} was asked for, but {} of the requested pages were in the page cache, and \
-             these are copied one request after the other",
-            work.depth,
-            show_percent(hit)
-        );
+        let text = Words::new(
+            "depth={depth} was asked for, but {hit_share} of the requested pages were in the page \
+             cache, and these are copied one request after the other",
+        )
+        .figure("depth", f64::from(work.depth))
+        .figure("hit_share", hit);
         let remedy = "use access=direct to have requests in flight together";
         Warning::new(Code::DepthIgnored, text, remedy)
     })
@@ -92,10 +94,11 @@ fn depth_ignored(work: &Workload, hit_fraction: Option<f64>) -> Option<Warning> 
 fn amplified(work: &Workload, read_amplification: Option<f64>) -> Option<Warning> {
     let factor = read_amplification.filter(|factor| *factor > AMPLIFIED)?;
     (work.seq_frac <= SEQUENTIAL_MAX && work.access == Access::Buffered).then(|| {
-        let text = format!(
-            "storage delivered {} times what was read: read-ahead takes most of its throughput",
-            three_digits(factor)
-        );
+        let text = Words::new(
+            "storage delivered {times} times what was read: read-ahead takes most of its throughput",
+        )
+        .figure("read_amplification", factor)
+        .name("times", three_digits(factor));
         let remedy = "lower read_ahead_kb of the device (`blockdev --setra`), if your programs will \
                       run with less";
         Warning::new(Code::ReadAhead, text, remedy)
@@ -118,12 +121,13 @@ fn two_speeds(series: &[Piece]) -> Option<Warning> {
     let within = (split.1 / rates.len() as f64).sqrt();
     let (low, high) = (mean(slow), mean(fast));
     (high - low > APART_SIGMAS * within && high > APART_RATIO * low).then(|| {
-        let text = format!(
-            "{} of the time it ran at {}, otherwise at {}, and never at the mean",
-            show_percent(slow.len() as f64 / rates.len() as f64),
-            show_rate(low),
-            show_rate(high)
-        );
+        let text = Words::new(
+            "{slow_share} of the time it ran at {slow_bytes_per_s}, otherwise at \
+             {fast_bytes_per_s}, and never at the mean",
+        )
+        .figure("slow_share", slow.len() as f64 / rates.len() as f64)
+        .figure("slow_bytes_per_s", low)
+        .figure("fast_bytes_per_s", high);
         let remedy = "look at both speeds apart, and find out what switches between them";
         Warning::new(Code::Bistable, text, remedy)
     })
@@ -152,8 +156,12 @@ mod tests {
         let ripple = |index: i32| f64::from(index * 37 % 19) / 19.0;
         let switching =
             (0..40).map(|i| if i % 3 == 0 { 4e8 } else { 1e9 } * (1.0 + 0.1 * ripple(i)));
-        let text = two_speeds(&series(switching)).unwrap().text;
-        assert!(text.starts_with("35 % of the time"), "{text}");
+        let warning = two_speeds(&series(switching)).unwrap();
+        assert!(warning.text.starts_with("35 % of the time"), "{}", warning.text);
+        let figure = |name: &str| warning.figures[name];
+        assert!((figure("slow_share") - 0.35).abs() < 1e-12, "{:?}", warning.figures);
+        assert!((4e8..4.4e8).contains(&figure("slow_bytes_per_s")), "{:?}", warning.figures);
+        assert!((1e9..1.1e9).contains(&figure("fast_bytes_per_s")), "{:?}", warning.figures);
         assert_eq!(two_speeds(&series((0..40).map(|i| 1e9 * (0.5 + ripple(i))))), None);
         assert_eq!(two_speeds(&series((0..40).map(|i| 1e9 * (1.0 + f64::from(i) / 10.0)))), None);
         assert_eq!(two_speeds(&series([1e9, 2e9, 1e9, 2e9])), None, "too few to tell");
@@ -163,8 +171,10 @@ mod tests {
     #[test]
     fn a_window_that_nobody_ended_is_pointed_out() {
         assert_eq!(held_up([(0.1, 0.5), (0.1, 0.4)]), None);
-        let text = held_up([(0.1, 0.1), (0.1, 2.6)]).unwrap().text;
-        assert!(text.contains("100 ms lasted 2.60 s"), "{text}");
+        let warning = held_up([(0.1, 0.1), (0.1, 2.6)]).unwrap();
+        assert!(warning.text.contains("100 ms lasted 2.60 s"), "{}", warning.text);
+        let figures: Vec<f64> = warning.figures.into_values().collect();
+        assert_eq!(figures, [2.6, 0.1], "longest_s, usual_s");
         let text = held_up([(0.1, 20.1), (0.1, 0.1)]).unwrap().text;
         assert!(text.contains("100 ms lasted 20.1 s"), "{text}");
     }
@@ -176,7 +186,9 @@ mod tests {
         assert!(not_cold(&work("state=cold"), Some(0.2)).is_some());
         assert_eq!(not_cold(&work("state=cold"), Some(0.04)), None);
         assert_eq!(not_cold(&work("state=warm"), Some(0.9)), None);
-        assert!(depth_ignored(&work("depth=8"), Some(0.9)).is_some());
+        let warning = depth_ignored(&work("depth=8"), Some(0.9)).unwrap();
+        assert!(warning.text.starts_with("depth=8 was asked for, but 90 % of"), "{}", warning.text);
+        assert_eq!(warning.figures.into_values().collect::<Vec<_>>(), [8.0, 0.9]);
         assert_eq!(depth_ignored(&work("depth=8,access=direct"), Some(0.9)), None);
         assert!(amplified(&work("seq_frac=0"), Some(8.0)).is_some());
         assert_eq!(amplified(&work("seq_frac=0.5"), Some(8.0)), None);

@@ -1,8 +1,7 @@
 //! Requests that failed, in words: a number beside which they stand is that of the others alone.
 
 use ioscape_engine::Window;
-use ioscape_model::units::show_percent;
-use ioscape_model::{Code, Failed, Failure, RequestClass, Severity, Warning};
+use ioscape_model::{Code, Failed, Failure, RequestClass, Severity, Warning, Words};
 
 /// With more failures than this share the number is one of another device than was meant.
 const SERIOUS_SHARE: f64 = 0.01;
@@ -24,13 +23,17 @@ fn doubt(kind: Failure, failed: &[Failed], done: u64) -> Option<Warning> {
         Failure::Mismatch => "brought other data than had been written",
         _ => "failed",
     };
-    let text = format!(
-        "{count} requests ({}) {what}, beside {done} that were measured: {}; the first at offset {}: {}",
-        show_percent(share),
-        classes(&alike),
-        first.first_offset,
-        first.text
-    );
+    let text = Words::new(
+        "{requests} requests ({failed_share}) {what}, beside {measured_requests} that were measured: \
+         {classes}; the first at offset {first_offset}: {error}",
+    )
+    .figure("requests", count as f64)
+    .figure("failed_share", share)
+    .figure("measured_requests", done as f64)
+    .figure("first_offset", first.first_offset as f64)
+    .name("what", what)
+    .name("classes", classes(&alike))
+    .name("error", &first.text);
     let (code, remedy) = match kind {
         Failure::Mismatch => (
             Code::DataMismatch,

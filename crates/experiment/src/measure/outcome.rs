@@ -1,10 +1,10 @@
 //! From the windows of a visit to its point: pure arithmetic, and the doubts that go with it.
 
 use ioscape_engine::{Class, ClassCount, Finished, Window};
-use ioscape_model::units::{show_seconds, three_digits};
+use ioscape_model::units::three_digits;
 use ioscape_model::{
     ClassTotals, Classes, Code, Interval, Point, ResponseTime, Rules, Severity, Spent, Warning,
-    Workload,
+    Words, Workload,
 };
 
 use super::settle::{Settled, growth_of_written, longest_s, written_bytes};
@@ -126,30 +126,35 @@ impl Visit<'_> {
     /// Why this was no steady state; nothing where it was one.
     fn steadiness_doubts(&self, check: &Check) -> Vec<Warning> {
         let mut doubts = Vec::new();
-        let doubt = |text: String, remedy: &str| Warning::new(Code::NotSteady, text, remedy);
-        let measured = show_seconds(self.spent_s.measuring);
+        let doubt = |text: Words, remedy: &str| Warning::new(Code::NotSteady, text, remedy);
+        let measuring_s = self.spent_s.measuring;
         if check.mean.value <= 0.0 {
-            let text = format!("no request was completed in {measured} of measuring");
+            let text = Words::new("no request was completed in {measuring_s} of measuring")
+                .figure("measuring_s", measuring_s);
             doubts.push(
                 doubt(text, "lower size_mean or process_num, or measure longer")
                     .with_severity(Severity::Serious),
             );
         } else if check.drift.is_certain(self.drift_allowed()) {
             let direction = if check.drift.relative > 0.0 { "higher" } else { "lower" };
-            let text = format!(
-                "after {measured} of measuring, throughput was still {} % {direction} in the \
-                 second half than in the first",
-                three_digits(check.drift.relative.abs() * 100.0)
-            );
+            let text = Words::new(
+                "after {measuring_s} of measuring, throughput was still {percent} % {direction} in \
+                 the second half than in the first",
+            )
+            .figure("measuring_s", measuring_s)
+            .figure("drift_share", check.drift.relative)
+            .name("percent", three_digits(check.drift.relative.abs() * 100.0))
+            .name("direction", direction);
             doubts.push(doubt(text, "measure longer, or find out what is changing"));
         }
         let growth = growth_of_written(&self.taken.windows).unwrap_or(0.0);
         if !self.settled.calm && growth > BACKLOG_GROWTH_MAX {
-            let text = format!(
-                "{} % of what was written was added to the dirty data: memory absorbed it, and \
-                 storage cannot keep up this throughput",
-                three_digits(growth * 100.0)
-            );
+            let text = Words::new(
+                "{percent} % of what was written was added to the dirty data: memory absorbed it, \
+                 and storage cannot keep up this throughput",
+            )
+            .figure("growth_share", growth)
+            .name("percent", three_digits(growth * 100.0));
             doubts.push(doubt(text, "look at the durable throughput, or measure longer"));
         }
         doubts
@@ -158,12 +163,14 @@ impl Visit<'_> {
     fn precision_doubt(&self, throughput: &Interval) -> Option<Warning> {
         let half_width = throughput.relative_half_width();
         (throughput.mean > 0.0 && half_width > self.rules.precision).then(|| {
-            let text = format!(
-                "±{} % after {} of measuring, not the ±{} % asked for",
-                three_digits(half_width * 100.0),
-                show_seconds(self.spent_s.measuring),
-                three_digits(self.rules.precision * 100.0)
-            );
+            let text = Words::new(
+                "±{percent} % after {measuring_s} of measuring, not the ±{asked_percent} % asked for",
+            )
+            .figure("half_width_share", half_width)
+            .figure("measuring_s", self.spent_s.measuring)
+            .figure("precision_share", self.rules.precision)
+            .name("percent", three_digits(half_width * 100.0))
+            .name("asked_percent", three_digits(self.rules.precision * 100.0));
             let far = half_width > FAR_FROM_PRECISE * self.rules.precision;
             Warning::new(Code::NotPrecise, text, "measure longer, or on a quieter machine")
                 .with_severity(if far { Severity::Warning } else { Severity::Note })
@@ -175,12 +182,14 @@ impl Visit<'_> {
         let asked = self.subject.work.rate;
         let made = share(totals.all.ops as f64, totals.length_s).unwrap_or(0.0);
         (asked > 0.0 && made < RATE_KEPT_MIN * asked).then(|| {
-            let text = format!(
-                "{} requests per second were made of the {} that the schedule asked for: \
+            let text = Words::new(
+                "{made} requests per second were made of the {asked} that the schedule asked for: \
                  latencies grow with the time measured",
-                three_digits(made),
-                three_digits(asked)
-            );
+            )
+            .figure("made_per_s", made)
+            .figure("asked_per_s", asked)
+            .name("made", three_digits(made))
+            .name("asked", three_digits(asked));
             let remedy = "lower rate, or raise depth or process_num";
             Warning::new(Code::BehindSchedule, text, remedy)
         })
@@ -331,17 +340,17 @@ fn stolen_doubt(windows: &[Window]) -> Option<Warning> {
     let stolen =
         known_share(windows, |window| Some(window.stolen_fraction? * length_s(window)), length_s)?;
     (stolen > STOLEN_MAX).then(|| {
-        let text = format!(
-            "the hypervisor gave {} % of the processors' time to others",
-            three_digits(stolen * 100.0)
-        );
+        let text = Words::new("the hypervisor gave {percent} % of the processors' time to others")
+            .figure("stolen_share", stolen)
+            .name("percent", three_digits(stolen * 100.0));
         Warning::new(Code::StolenTime, text, "measure again when the host is quieter")
     })
 }
 
 fn few_requests(ops: u64) -> Option<Warning> {
     (ops < P999_OPS_MIN).then(|| {
-        let text = format!("only {ops} requests stand behind the 99.9th percentile");
+        let text = Words::new("only {requests} requests stand behind the 99.9th percentile")
+            .figure("requests", ops as f64);
         Warning::new(Code::FewRequests, text, "measure longer for the tail")
             .with_severity(Severity::Note)
     })

@@ -9,7 +9,7 @@ use ioscape_engine::error::Result;
 use ioscape_engine::file_rig::Part;
 use ioscape_engine::target::open_directory;
 use ioscape_engine::{EngineKind, Error, RunId, Scratch};
-use ioscape_model::{Code, Hints, Hosts, RankPlace, Severity, Warning};
+use ioscape_model::{Code, Hints, Hosts, RankPlace, Severity, Warning, Words};
 use serde::{Deserialize, Serialize};
 
 use super::crew::Other;
@@ -292,14 +292,15 @@ fn warnings(joined: &[Joined], hosts: &Hosts) -> Vec<Warning> {
     let is_bound = |place: &&RankPlace| place.cpus_allowed < place.cpus;
     if let Some(bound) = hosts.ranks.iter().find(is_bound) {
         let count = hosts.ranks.iter().filter(is_bound).count();
-        let text = format!(
-            "{count} of {} ranks may use a part of their processors only (rank {}: {} of {}): all \
-             their processes run on these",
-            joined.len(),
-            bound.rank,
-            bound.cpus_allowed,
-            bound.cpus
-        );
+        let text = Words::new(
+            "{bound_ranks} of {ranks} ranks may use a part of their processors only (rank {rank}: \
+             {cpus_allowed} of {cpus}): all their processes run on these",
+        )
+        .figure("bound_ranks", count as f64)
+        .figure("ranks", joined.len() as f64)
+        .figure("rank", f64::from(bound.rank))
+        .figure("cpus_allowed", f64::from(bound.cpus_allowed))
+        .figure("cpus", f64::from(bound.cpus));
         let remedy = "launchers bind ranks: `mpirun --bind-to none`, `srun --cpu-bind=none`";
         warnings.push(Warning::new(Code::Throttled, text, remedy));
     }

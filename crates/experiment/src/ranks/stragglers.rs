@@ -4,8 +4,8 @@
 //! of the mean alone: a rank is named when each of its processes gets much less than those of the
 //! typical other rank, in nearly every window.
 
-use ioscape_model::units::{show_percent, three_digits};
-use ioscape_model::{Code, RankFigures, Resource, Severity, Waits, Warning};
+use ioscape_model::units::three_digits;
+use ioscape_model::{Code, RankFigures, Resource, Severity, Waits, Warning, Words};
 
 /// A rank is behind when its mean is below this share of what the typical other gets.
 const BEHIND: f64 = 0.8;
@@ -176,17 +176,18 @@ pub(super) fn warning(rank: &RankFigures, ratio: f64, resource: Resource) -> War
         Resource::Network => "the network or the server",
         _ => "something that no counter at hand shows",
     };
-    let quota = if rank.waits.quota_s > 0.0 {
-        format!("; a quota held it back for {} s", three_digits(rank.waits.quota_s))
-    } else {
-        String::new()
-    };
-    let text = format!(
-        "rank {} gets {} of what the typical other gets for each process, and is held up by \
-         {reason}{quota}",
-        rank.rank,
-        show_percent(ratio)
-    );
+    let sentence = "rank {rank} gets {of_typical_share} of what the typical other gets for each \
+                    process, and is held up by {reason}";
+    let mut text = Words::new(sentence);
+    if rank.waits.quota_s > 0.0 {
+        text = Words::new(format!("{sentence}; a quota held it back for {{quota}} s"))
+            .figure("quota_s", rank.waits.quota_s)
+            .name("quota", three_digits(rank.waits.quota_s));
+    }
+    let text = text
+        .figure("rank", f64::from(rank.rank))
+        .figure("of_typical_share", ratio)
+        .name("reason", reason);
     let remedy = match resource {
         Resource::Processor => "look at cpu.max of its control group, and who else runs there",
         Resource::Memory => "look at memory.max of its control group",

@@ -176,7 +176,10 @@ fn a_rank_that_gets_less_is_named_and_times_of_all_are_merged() {
     let scarce = ranks.each[1].waits_for.unwrap();
     assert!(matches!(scarce, Resource::Device | Resource::Processor), "{scarce:?}");
     assert_eq!(ranks.each[0].waits_for.or(ranks.each[2].waits_for), None);
-    assert!(point.warnings.iter().any(|warning| warning.text.starts_with("rank 1 gets 70")));
+    let named = point.warnings.iter().find(|warning| warning.text.starts_with("rank 1 gets 70"));
+    let figures = &named.unwrap().figures;
+    assert!((figures["of_typical_share"] - 0.7).abs() < 0.01, "{figures:?}");
+    assert!((figures["rank"] - 1.0).abs() < 1e-12, "{figures:?}");
     // Of 3000 requests a third took longer: the median is of the quick ones, the 99th of the slow.
     let (quick_s, slow_s) = (4096.0 / RATE, 4096.0 / RATE / 0.7);
     assert!((point.response_time_s.p50 / quick_s - 1.0).abs() < 0.02);

@@ -3,7 +3,7 @@
 use ioscape_engine::replay::{Stage, ThreadIo, Times};
 use ioscape_model::{
     ClassTotals, Classes, Code, CountedIo, Interval, Point, Replay, ReplayedOperation, Severity,
-    Spacing, Spent, Warning,
+    Spacing, Spent, Warning, Words,
 };
 
 use super::queue::Made;
@@ -110,20 +110,22 @@ fn doubts(replay: &Replay) -> Vec<Warning> {
     let mut doubts = Vec::new();
     let unlike = replay.errors.unlike();
     if unlike as f64 > UNLIKE_MAX * replay.calls as f64 {
-        let text = format!(
-            "{unlike} of {} calls ended otherwise than when they were recorded: {}",
-            replay.calls,
-            replay.errors.examples.first().map_or("", String::as_str)
-        );
+        let text = Words::new(
+            "{unlike_calls} of {calls} calls ended otherwise than when they were recorded: {example}",
+        )
+        .figure("unlike_calls", unlike as f64)
+        .figure("calls", replay.calls as f64)
+        .name("example", replay.errors.examples.first().map_or("", String::as_str));
         let remedy = "look at `errors` of the record; replay in order (`--speed 1`), on a filesystem \
                       that can do what the recorded one could";
         doubts.push(Warning::new(Code::ReplayUnlike, text, remedy));
     }
     if replay.reopened > 0 {
-        let text = format!(
-            "{} files were opened though no call opened them: they were open when recording began",
-            replay.reopened
-        );
+        let text = Words::new(
+            "{files} files were opened though no call opened them: they were open when recording \
+             began",
+        )
+        .figure("files", replay.reopened as f64);
         let warning = Warning::new(Code::ReplayUnlike, text, "nothing needs to be done");
         doubts.push(warning.with_severity(Severity::Note));
     }

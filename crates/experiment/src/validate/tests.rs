@@ -1,6 +1,6 @@
 //! The law of the drawing over many seeds, and the order of the visits.
 
-use ioscape_model::units::{GIB, KIB, MIB};
+use ioscape_model::units::{GIB, KIB, MIB, show_bytes};
 use ioscape_model::{Access, Interval, Range};
 use proptest::prelude::*;
 
@@ -25,8 +25,14 @@ fn a_target_with_less_room_than_the_map_had_is_tried_in_part_and_that_is_said() 
     let warning = space(512 * MIB, 160 * MIB, 4).shortage().unwrap();
     assert!(warning.text.contains("one process in place of 512 MiB"), "{}", warning.text);
     assert!(warning.text.contains("several processes in place of 512 MiB"), "{}", warning.text);
+    let shown =
+        format!("touch no more than {} by", show_bytes(warning.figures["one_process_bytes"]));
+    assert!(warning.text.contains(&shown), "{}", warning.text);
+    let mapped_bytes = warning.figures["several_processes_mapped_bytes"];
+    assert!((mapped_bytes - 512.0 * MIB as f64).abs() < 0.5, "{mapped_bytes}");
     let alone = space(512 * MIB, 160 * MIB, 1).shortage().unwrap();
     assert!(!alone.text.contains("several"), "{}", alone.text);
+    assert!(!alone.figures.contains_key("several_processes_bytes"), "{:?}", alone.figures);
 }
 
 proptest! {

@@ -94,6 +94,11 @@ fn no_more_than_half_of_what_may_be_written_is() {
     let request = SustainRequest { length_s: 60.0, span_bytes: GIB, enough_bytes: None, seed: 1 };
     let sustained = sustain(&request, &mut rig, &mut |_| {}).unwrap();
     assert!(sustained.is_cut_short);
+    let cut_short = sustained.warnings.last().unwrap();
+    let bytes: u64 = sustained.pieces.iter().map(|piece| piece.bytes).sum();
+    assert_eq!(cut_short.figures["written_bytes"] as u64, bytes);
+    assert_eq!(cut_short.figures["asked_s"] as u64, 60);
+    assert!(cut_short.text.contains(" of the 60.0 s asked for: half"), "{}", cut_short.text);
     assert!(rig.written_bytes() <= most_bytes / 2, "{}", rig.written_bytes());
     assert!(rig.written_bytes() > most_bytes / 3, "{}", rig.written_bytes());
     let mut rig = SimRig::new(spec.clone(), 1);

@@ -2,6 +2,7 @@
 
 use ioscape_engine::{Error, Rig, Window};
 use ioscape_experiment::{Event, Subject, measure};
+use ioscape_model::units::three_digits;
 use ioscape_model::{Code, Point, Role, Rules, Severity, Workload};
 
 use ioscape_test_support::{Law, Stream};
@@ -167,6 +168,8 @@ fn windows_without_a_request_count_and_are_survived() {
     assert!(point.throughput_bytes_per_s.high >= 0.4 * 16384.0);
     let few = point.warnings.iter().find(|warning| warning.code == Code::FewRequests).unwrap();
     assert_eq!(few.severity, Severity::Note);
+    let shown = format!("only {} requests stand behind", few.figures["requests"]);
+    assert!(few.text.starts_with(&shown), "{}", few.text);
 }
 
 #[test]
@@ -199,6 +202,7 @@ fn a_visit_that_drifts_to_the_end_is_not_steady() {
     let warning = &point.warnings[0];
     assert_eq!(warning.code, Code::NotSteady);
     assert!(warning.text.contains("lower"), "{}", warning.text);
+    assert!((-0.5..-0.02).contains(&warning.figures["drift_share"]), "{:?}", warning.figures);
     // The interval reaches well below the mean, towards where the throughput is going.
     assert!(point.throughput_bytes_per_s.relative_half_width() > 0.1);
 }
@@ -236,7 +240,10 @@ fn throughput_that_memory_takes_is_not_called_steady() {
     let point = visit(&mut Stream::new(Law::default(), 14).decorated(decorate), 0.0);
     assert_close(point.spent_s.settling, 5.0);
     assert!(!point.steady);
-    assert!(point.warnings[0].text.contains("was added to the dirty data"));
+    let warning = &point.warnings[0];
+    let shown = format!("{} % of what", three_digits(warning.figures["growth_share"] * 100.0));
+    assert!(warning.text.starts_with(&shown), "{}", warning.text);
+    assert!(warning.text.contains("was added to the dirty data"));
 }
 
 #[test]
