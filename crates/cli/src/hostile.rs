@@ -172,7 +172,7 @@ fn simulated() -> Vec<u8> {
     lines
 }
 
-/// The record of half a minute on a simulated device, gone on with where there is an earlier one.
+/// The record of half a minute on a simulated device, continued where there is an earlier one.
 fn explored(header: &Header, earlier: Option<Record>) -> Vec<u8> {
     let mut rig = SimRig::new(SimSpec::preset("nvme").unwrap(), 1);
     let (mut text, mut chain) = (Vec::new(), Chain::default());

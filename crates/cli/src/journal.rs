@@ -73,7 +73,7 @@ impl Journal {
         }
     }
 
-    /// An existing record, to be gone on with behind its last whole line. Nothing is changed before
+    /// An existing record, to be continued behind its last whole line. Nothing is changed before
     /// the first line is written.
     pub(crate) fn go_on(path: &Path) -> anyhow::Result<(Record, Self)> {
         let failed = |error| usage(format!("cannot go on with {}: {error}", path.display()));

@@ -210,7 +210,7 @@ impl Visits<'_> {
         Ok((points, None))
     }
 
-    /// Says that no further round is due: the interval is as narrow as was asked for, or a round as
+    /// True if no further round is due: the interval is as narrow as was asked for, or a round as
     /// long as the longest so far would end after the budget.
     fn is_enough(&self, points: &[Point], elapsed_s: f64) -> bool {
         let (estimates, _) = estimate::pool(points, 1);

@@ -100,7 +100,7 @@ pub(crate) fn path(asked: Option<&Path>, record: &Path) -> Option<PathBuf> {
 }
 
 /// Before ten minutes are spent: the report must not land on the record, on a file that is not
-/// ours to replace, or nowhere. Of a run that is gone on with, an earlier page may be there.
+/// ours to replace, or nowhere. Of a run that is continued, an earlier page may be there.
 pub(crate) fn check(
     asked: Option<&Path>,
     record: &Path,

@@ -73,7 +73,7 @@ pub(crate) fn open(path: &Path, args: &RunArgs) -> anyhow::Result<Resumption> {
     }
     let target = given.unwrap_or_else(|| PathBuf::from(&header.target.path));
     let Some(run) = RunId::parse(&header.run_id) else {
-        return Err(usage(format!("{shown} names no run that could be gone on with")));
+        return Err(usage(format!("{shown} names no run that could be continued")));
     };
     let recorded_s = record.budget_s();
     let budget_s = args.budget.unwrap_or(recorded_s);

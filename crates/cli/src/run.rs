@@ -409,7 +409,7 @@ fn refuse_sustaining(settings: &Settings) -> anyhow::Result<()> {
     )))
 }
 
-/// A record is never overwritten. One of a run may be gone on with.
+/// A record is never overwritten. One of a run may be continued.
 fn refuse_record(path: &Path) -> anyhow::Result<()> {
     if out_file::is_taken(path) {
         return Err(usage(format!(

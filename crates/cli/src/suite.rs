@@ -130,7 +130,7 @@ fn go_on(
         return Err(usage(format!("{shown} has ended: nothing is left to do")));
     }
     let Some(run) = RunId::parse(&record.header.run_id) else {
-        return Err(usage(format!("{shown} names no run that could be gone on with")));
+        return Err(usage(format!("{shown} names no run that could be continued")));
     };
     let common = Common {
         memory_limit: record.header.host.memory_limit_set_bytes,

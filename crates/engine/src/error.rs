@@ -22,7 +22,7 @@ pub enum Error {
     Path {
         /// What was attempted, as a verb: `create`, `open`, `write`.
         operation: &'static str,
-        /// On what.
+        /// What it was done to.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
@@ -39,7 +39,7 @@ pub enum Error {
         offset: u64,
         /// How much was asked for, bytes.
         length: u64,
-        /// On what.
+        /// What it was done to.
         path: PathBuf,
         /// What the kernel said, or that the transfer was short.
         source: io::Error,

@@ -135,7 +135,7 @@ pub struct Tally {
     pub(crate) sums: [Sum; 4],
     /// Where the latest request ended in its file.
     pub(crate) position: u64,
-    /// Requests that failed: none of the others.
+    /// Requests that failed, by kind; no other field counts them.
     pub(crate) failures: Failures,
     pub(crate) failed_ops: u64,
     /// Bytes that were compared with what had been written.

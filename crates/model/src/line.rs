@@ -98,7 +98,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Whether it explores: its record holds a map, and can be gone on with.
+    /// Whether it explores: its record holds a map, and can be continued.
     pub fn is_map(self) -> bool {
         matches!(self, Self::Blend | Self::Paper | Self::Global75 | Self::Orthogonal)
     }

@@ -167,7 +167,7 @@ impl Record {
         Ok(Self { valid_bytes, chain: follower.end(), ..record })
     }
 
-    /// The budget that holds now, seconds: a run may be gone on with under a longer one.
+    /// The budget that holds now, seconds: a run may be continued under a longer one.
     pub fn budget_s(&self) -> f64 {
         let given_later = self.resumed.iter().rev().find_map(|resumed| resumed.budget_s);
         given_later.unwrap_or(self.header.budget_s)

@@ -168,7 +168,8 @@ fn io_quota(facts: &Facts) -> Option<Warning> {
     let is_ours = |limit: &&String| limit.split(' ').any(|word| word == number);
     let limit = facts.host.io_limits.iter().find(is_ours)?;
     let text = format!("a control group limits this device: {limit}");
-    let remedy = "it is the limit that will be measured: raise it, or call the result by its name";
+    let remedy =
+        "the limit is what will be measured: raise it, or report the result as that of the limit";
     Some(Warning::new(Code::Throttled, text, remedy).with_severity(Severity::Serious))
 }
 

@@ -36,7 +36,7 @@ impl Cycles {
         time_s > SLOW_S.max(self.longest * SLOW_OF_LONGEST)
     }
 
-    /// Says that timing may stop: the time asked for has passed, and either the last call was a slow
+    /// True if timing may stop: the time asked for has passed, and either the last call was a slow
     /// one or none came within two ramps.
     pub(super) fn are_enough(&self, now_s: f64, (seconds, ramp_s): (f64, f64)) -> bool {
         let is_open = self.is_slow(self.longest)
