@@ -21,6 +21,7 @@ use crate::estimate;
 use crate::model::{Guess, Sample};
 use crate::predict::Predictor;
 
+pub mod document;
 mod elements;
 pub mod live;
 mod pairs;

@@ -3,14 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ioscape_analysis::compare::{self, System, Versus};
-use ioscape_analysis::model::{Sample, Training};
-use ioscape_analysis::predict::Predictor;
+use ioscape_analysis::compare::document::{self, Demands, Mapped, NamedWorkload};
 use ioscape_engine::Clock;
-use ioscape_model::{
-    Comparison, Comparisons, Figure, Overall, OverallRatio, Record, RecordWarnings,
-    SystemComparison, Verdict, Workload,
-};
+use ioscape_model::{Comparisons, Record, RecordWarnings, Verdict};
 use ioscape_report::{ComparedSystem, ComparisonPage, bearing_doubts};
 
 use crate::args::CompareArgs;
@@ -25,9 +20,6 @@ mod alternated;
 mod live;
 mod price;
 mod vectors;
-
-/// Points of a predicted line.
-const LINE_POINTS: u32 = 64;
 
 /// Compares, prints, and says by its exit code whether anything got worse than was tolerated.
 pub(crate) fn compare(args: &CompareArgs, clock: Clock) -> anyhow::Result<Exit> {
@@ -62,24 +54,15 @@ pub(crate) fn compare(args: &CompareArgs, clock: Clock) -> anyhow::Result<Exit> 
         workload_arg::read_all(&args.workload, &args.keys)?
     };
     let maps = records.into_iter().zip(&args.records);
-    let maps =
-        maps.map(|(record, path)| Mapped::new(path, record)).collect::<Result<Vec<_>, _>>()?;
+    let maps = maps.map(|(record, path)| mapped(path, record)).collect::<Result<Vec<_>, _>>()?;
     let asked = of_maps(&args.records, &maps, asked)?;
-    let document = document(Demands::from(args), &maps, &asked, prices.as_deref());
-    show(args, &page(&maps, &document))
+    let document = between(&demands(args, prices.as_deref()), &args.records, &maps, &asked);
+    show(args, &page(&args.records, &maps, &document))
 }
 
 /// What an answer has to keep to.
-#[derive(Clone, Copy, Default)]
-struct Demands {
-    tolerance: Option<f64>,
-    resolution: Option<f64>,
-}
-
-impl From<&CompareArgs> for Demands {
-    fn from(args: &CompareArgs) -> Self {
-        Self { tolerance: args.tolerance, resolution: args.require_resolution }
-    }
+fn demands<'a>(args: &CompareArgs, prices: Option<&'a [f64]>) -> Demands<'a> {
+    Demands { tolerance: args.tolerance, resolution: args.require_resolution, prices }
 }
 
 /// Whether no workload was named.
@@ -140,11 +123,11 @@ pub(crate) fn rendered(
     records: &[PathBuf],
     render: &dyn Fn(&ComparisonPage<'_>) -> String,
 ) -> anyhow::Result<String> {
-    let open = |path: &PathBuf| Mapped::new(path, journal::open_again(path)?);
+    let open = |path: &PathBuf| mapped(path, journal::open_again(path)?);
     let maps = records.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let asked = of_maps(records, &maps, workload_arg::ladder())?;
-    let document = document(Demands::default(), &maps, &asked, None);
-    Ok(render(&page(&maps, &document)))
+    let document = between(&Demands::default(), records, &maps, &asked);
+    Ok(render(&page(records, &maps, &document)))
 }
 
 /// Workloads that all maps know the keys of.
@@ -184,163 +167,47 @@ fn check_out(args: &CompareArgs) -> anyhow::Result<()> {
     }
 }
 
-/// A record with its models.
-struct Mapped {
-    file: String,
-    record: Record,
-    samples: Vec<Sample>,
-    predictor: Predictor,
+/// Fits a record's models.
+fn mapped(path: &Path, record: Record) -> anyhow::Result<Mapped> {
+    Mapped::new(record).map_err(|error| usage(format!("{}: {error}", path.display())))
 }
 
-impl Mapped {
-    fn new(path: &Path, record: Record) -> anyhow::Result<Self> {
-        let mut samples = Training::from_record(&record).samples;
-        samples.extend(Training::of_device(&record).into_iter().flat_map(|layer| layer.samples));
-        let predictor = Predictor::of_record(&record)
-            .map_err(|error| usage(format!("{}: {error}", path.display())))?;
-        Ok(Self { file: path.display().to_string(), record, samples, predictor })
-    }
-
-    fn system(&self) -> System<'_> {
-        System::new(&self.record, &self.samples, &self.predictor)
-    }
-
-    /// Throughput over the record's own range of `unique_bytes`.
-    fn line(&self, overlay: &Workload) -> Vec<(f64, f64)> {
-        let from = self.record.header.ranges.unique_bytes.min;
-        let access = self.predictor.access();
-        let here = self.samples.iter().filter(|sample| sample.workload.access == access);
-        let to = here.map(|sample| sample.workload.unique_bytes).max().unwrap_or(from);
-        let growth = to.max(from) as f64 / from as f64;
-        let at = |step: u32| {
-            let unique = from as f64 * growth.powf(f64::from(step) / f64::from(LINE_POINTS - 1));
-            let work = Workload { unique_bytes: unique as u64, ..overlay.clone() };
-            let rate = self.predictor.guess(&work).ln_throughput.exp();
-            work.check().is_ok().then_some((unique, rate))
-        };
-        (0..LINE_POINTS).filter_map(at).collect()
-    }
-}
-
-fn document(
-    demands: Demands,
+fn between(
+    demands: &Demands<'_>,
+    records: &[PathBuf],
     maps: &[Mapped],
     asked: &[Asked],
-    prices: Option<&[f64]>,
 ) -> Comparisons {
-    let works: Vec<Workload> = asked.iter().map(|asked| asked.work.clone()).collect();
-    let (baseline, others) = maps.split_first().expect("there are two records at least");
-    let mut document = Comparisons {
-        baseline: baseline.file.clone(),
-        comparisons: vec![],
-        dropped: vec![],
-        warnings: maps.iter().map(|map| doubted(&map.file, &map.record)).collect(),
-        required_resolution: demands.resolution,
-        systems: vec![],
-        prices: vec![],
-        verdict: Overall::OutOfRange,
-    };
-    let (mut of_workloads, mut of_sums) = (Vec::new(), Vec::new());
-    for other in others {
-        let mut versus = compare::compare(&baseline.system(), &other.system(), &works);
-        if let Some(resolution) = demands.resolution {
-            versus = versus.requiring(resolution);
-        }
-        let comparisons = comparisons(baseline, other, asked, &versus);
-        let mut system = system(baseline, other, &versus);
-        system.beyond_tolerance = beyond(&system, &comparisons, demands.tolerance);
-        if let Some(prices) = prices {
-            let ratio = prices[document.systems.len() + 1] / prices[0];
-            system.price = Some(price::worth(ratio, &system, &comparisons));
-        }
-        of_workloads.extend(comparisons.iter().map(|comparison| comparison.verdict));
-        of_sums.extend(sums(&system).map(|(_, sum)| sum.verdict));
-        document.comparisons.extend(comparisons);
-        document.systems.push(system);
-    }
-    document.verdict = compare::overall(&of_workloads, &of_sums);
-    if let Some(prices) = prices {
-        let files: Vec<&str> = maps.iter().map(|map| map.file.as_str()).collect();
-        document.prices = price::performance(&files, prices, &document);
-    }
-    document
+    let doubts = records.iter().zip(maps).map(|(path, map)| doubted(path, &map.record)).collect();
+    document::between_maps(maps, doubts, &named(asked), demands)
 }
 
-fn doubted(file: &str, record: &Record) -> RecordWarnings {
-    RecordWarnings { record: file.to_owned(), warnings: bearing_doubts(record) }
+/// A record's file, and what is doubtful about it.
+fn doubted(path: &Path, record: &Record) -> RecordWarnings {
+    RecordWarnings { record: path.display().to_string(), warnings: bearing_doubts(record) }
 }
 
-fn comparisons(
-    baseline: &Mapped,
-    other: &Mapped,
-    asked: &[Asked],
-    versus: &Versus,
-) -> Vec<Comparison> {
-    let rate = |map: &Mapped, work: &Workload| map.predictor.guess(work).ln_throughput.exp();
-    let all = asked.iter().zip(&versus.workloads).map(|(asked, tested)| Comparison {
-        record: other.file.clone(),
-        name: asked.name.clone(),
-        workload: asked.work.clone(),
-        baseline_bytes_per_s: rate(baseline, &asked.work),
-        throughput_bytes_per_s: rate(other, &asked.work),
-        ratio: tested.ratio,
-        resolution: tested.resolution,
-        verdict: tested.verdict,
-        pairs: None,
-    });
-    all.collect()
+/// The workloads under the names that were asked for.
+fn named(asked: &[Asked]) -> Vec<NamedWorkload> {
+    let named =
+        |asked: &Asked| NamedWorkload { name: asked.name.clone(), workload: asked.work.clone() };
+    asked.iter().map(named).collect()
 }
 
-fn system(baseline: &Mapped, other: &Mapped, versus: &Versus) -> SystemComparison {
-    let (from, to) = (&baseline.record, &other.record);
-    SystemComparison {
-        record: other.file.clone(),
-        verdict: versus.verdict,
-        geometric_mean: versus.geometric_mean,
-        measured: versus.measured,
-        caches: compare::caches(&from.borders, &to.borders),
-        regions: compare::regions(
-            (&baseline.system(), &from.regions),
-            (&other.system(), &to.regions),
-        ),
-        elements: compare::elements(&from.elements, &to.elements),
-        beyond_tolerance: vec![],
-        price: None,
-    }
-}
-
-/// What is slower by more than was tolerated, beyond doubt.
-fn beyond(
-    system: &SystemComparison,
-    comparisons: &[Comparison],
-    tolerance: Option<f64>,
-) -> Vec<String> {
-    let Some(tolerance) = tolerance else { return vec![] };
-    let is_beyond = |ratio: &Figure| ratio.high < 1.0 - tolerance;
-    let slower = comparisons.iter().filter(|c| c.verdict == Verdict::Slower);
-    let workloads = slower.filter(|c| is_beyond(&c.ratio)).map(|c| c.name.clone());
-    let sums = sums(system).filter(|(_, sum)| is_beyond(&sum.ratio));
-    let elements = system.elements.iter().filter(|e| e.verdict == Verdict::Slower);
-    let elements = elements.filter(|e| is_beyond(&e.ratio)).map(|e| e.name.word().to_owned());
-    workloads.chain(sums.map(|(name, _)| name.to_owned())).chain(elements).collect()
-}
-
-fn sums(system: &SystemComparison) -> impl Iterator<Item = (&'static str, OverallRatio)> {
-    let mean = system.geometric_mean.map(|sum| ("the geometric mean", sum));
-    let measured = system.measured.map(|sum| ("the median of what both measured", sum));
-    mean.into_iter().chain(measured)
-}
-
-fn page<'a>(maps: &'a [Mapped], document: &'a Comparisons) -> ComparisonPage<'a> {
+fn page<'a>(
+    records: &[PathBuf],
+    maps: &'a [Mapped],
+    document: &'a Comparisons,
+) -> ComparisonPage<'a> {
     let focal = maps[0].record.regions.first().map(|region| region.focal.clone());
     let overlay = focal.unwrap_or_default();
-    let system = |map: &'a Mapped| ComparedSystem {
+    let system = |(path, map): (&PathBuf, &'a Mapped)| ComparedSystem {
         record: &map.record,
-        file: map.file.clone(),
+        file: path.display().to_string(),
         predicted: map.line(&overlay),
     };
     ComparisonPage {
-        systems: maps.iter().map(system).collect(),
+        systems: records.iter().zip(maps).map(system).collect(),
         document,
         overlay: overlay.clone(),
     }

@@ -16,7 +16,7 @@ use ioscape_model::{
     Dropped, End, EndReason, Header, Line, Method, Point, Ranges, Role, Rules, Want, Workload,
 };
 
-use super::{alternated, check_out, is_unasked, price};
+use super::{alternated, check_out, is_unasked, named, price};
 use crate::args::{Common, CompareArgs};
 use crate::bench::{self, Bench, Request, RunMode};
 use crate::company::Company;
@@ -83,7 +83,7 @@ fn measure_both(args: &CompareArgs, clock: Clock, interrupt: &Interrupt) -> anyh
         return Err(nothing(&outcome, session.budget_s));
     }
     drop(journals);
-    let exit = alternated::told(args, &paths, &asked, prices.as_deref())?;
+    let exit = alternated::told(args, &paths, &named(&asked), prices.as_deref())?;
     if !args.common.quiet {
         say(&format!("records  {} and {}", paths[0].display(), paths[1].display()));
     }

@@ -1,13 +1,6 @@
-//! Prices: what a system gives for its money, and whether it is worth what it costs more.
+//! Prices as they are typed: `--price A=100,B=150`.
 
 use std::path::PathBuf;
-
-use ioscape_model::{
-    Comparison, Comparisons, Figure, PriceComparison, PricePerformance, SystemComparison, Verdict,
-    Worth,
-};
-
-const MEGABYTE: f64 = 1e6;
 
 /// Reads `A=100,B=150`: the keys are the records' letters or places, their files or the files'
 /// stems. All records have a price, or none.
@@ -65,56 +58,6 @@ fn place(key: &str, records: &[PathBuf]) -> Result<usize, String> {
         }),
         _ => Err(format!("--price: `{key}` names several records; write their letters, A first")),
     }
-}
-
-/// Whether throughput grows by more than the price, in the mean and for each workload in range.
-pub(super) fn worth(
-    price_ratio: f64,
-    system: &SystemComparison,
-    comparisons: &[Comparison],
-) -> PriceComparison {
-    let of = |ratio: &Figure| match ratio {
-        ratio if ratio.low > price_ratio => Worth::WorthIt,
-        ratio if ratio.high < price_ratio => Worth::NotWorthIt,
-        _ => Worth::CannotBeSaid,
-    };
-    let all = system.geometric_mean.or(system.measured);
-    let in_range = comparisons.iter().filter(|c| c.verdict != Verdict::OutOfRange);
-    PriceComparison {
-        price_ratio,
-        worth: all.map_or(Worth::CannotBeSaid, |sum| of(&sum.ratio)),
-        workloads: in_range.map(|c| (c.name.clone(), of(&c.ratio))).collect(),
-    }
-}
-
-/// Throughput for the price, of the workloads that are in range everywhere.
-pub(super) fn performance(
-    files: &[&str],
-    prices: &[f64],
-    document: &Comparisons,
-) -> Vec<PricePerformance> {
-    let each = document.comparisons.len() / document.systems.len().max(1);
-    let of_other = |place: usize| &document.comparisons[(place - 1) * each..place * each];
-    let is_everywhere = |index: &usize| {
-        (1..files.len()).all(|place| of_other(place)[*index].verdict != Verdict::OutOfRange)
-    };
-    let kept: Vec<usize> = (0..each).filter(is_everywhere).collect();
-    let performance = |(place, (file, price)): (usize, (&&str, &f64))| {
-        let rate = |index: usize| match place {
-            0 => of_other(1)[index].baseline_bytes_per_s,
-            other => of_other(other)[index].throughput_bytes_per_s,
-        };
-        let per_unit = |index: usize| rate(index) / MEGABYTE / price;
-        let ln_sum: f64 = kept.iter().map(|&index| per_unit(index).ln()).sum();
-        let name = |index: usize| of_other(1)[index].name.clone();
-        PricePerformance {
-            record: (*file).to_owned(),
-            price: *price,
-            mb_per_s_per_unit: (!kept.is_empty()).then(|| (ln_sum / kept.len() as f64).exp()),
-            workloads: kept.iter().map(|&index| (name(index), per_unit(index))).collect(),
-        }
-    };
-    files.iter().zip(prices).enumerate().map(performance).collect()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Records that hold a system vector and no map, compared.
 
-use ioscape_analysis::compare;
-use ioscape_model::{Comparisons, Method, Record, SystemComparison, Verdict, Workload};
+use ioscape_analysis::compare::document;
+use ioscape_model::{Method, Record, Workload};
 use ioscape_report::{ComparedSystem, ComparisonPage};
 
-use super::{Demands, beyond, doubted, is_unasked, show};
+use super::{demands, doubted, is_unasked, show};
 use crate::args::CompareArgs;
 use crate::exit::{Exit, usage};
 
@@ -26,7 +26,8 @@ pub(super) fn compare(args: &CompareArgs, records: &[Record]) -> anyhow::Result<
             files[only]
         )));
     }
-    let document = document(Demands::from(args), records, &files);
+    let doubts = args.records.iter().zip(records).map(|(path, record)| doubted(path, record));
+    let document = document::between_vectors(records, doubts.collect(), &demands(args, None));
     let system = |(record, file): (_, &String)| ComparedSystem {
         record,
         file: file.clone(),
@@ -35,37 +36,4 @@ pub(super) fn compare(args: &CompareArgs, records: &[Record]) -> anyhow::Result<
     let systems = records.iter().zip(&files).map(system).collect();
     let page = ComparisonPage { systems, document: &document, overlay: Workload::default() };
     show(args, &page).map(Some)
-}
-
-fn document(demands: Demands, records: &[Record], files: &[String]) -> Comparisons {
-    let against = |(record, file): (&Record, &String)| {
-        let elements = compare::elements(&records[0].elements, &record.elements);
-        let verdicts: Vec<Verdict> = elements.iter().map(|element| element.verdict).collect();
-        let mut system = SystemComparison {
-            record: file.clone(),
-            verdict: compare::overall(&verdicts, &[]),
-            geometric_mean: None,
-            measured: None,
-            caches: vec![],
-            regions: vec![],
-            elements,
-            beyond_tolerance: vec![],
-            price: None,
-        };
-        system.beyond_tolerance = beyond(&system, &[], demands.tolerance);
-        system
-    };
-    let systems: Vec<SystemComparison> = records.iter().zip(files).skip(1).map(against).collect();
-    let verdicts = systems.iter().flat_map(|system| &system.elements);
-    let verdicts: Vec<Verdict> = verdicts.map(|element| element.verdict).collect();
-    Comparisons {
-        baseline: files[0].clone(),
-        comparisons: vec![],
-        dropped: vec![],
-        warnings: files.iter().zip(records).map(|(file, record)| doubted(file, record)).collect(),
-        required_resolution: demands.resolution,
-        systems,
-        prices: vec![],
-        verdict: compare::overall(&verdicts, &[]),
-    }
 }
