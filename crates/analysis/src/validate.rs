@@ -20,13 +20,11 @@ use crate::predict::Predictor;
 
 /// The model whose intervals are tried; the others have none.
 pub const BLEND: &str = "blend";
-/// Visits that a workload needs to be scored.
-pub const VISITS_SCORED: usize = 2;
 /// A border's band begins at this many times its onset ...
 const BAND_ONSET: f64 = 0.8;
 /// ... and ends at this many times its capacity.
 const BAND_CAPACITY: f64 = 2.0;
-/// A visit in which nothing was completed has no logarithm: bytes per second.
+/// A prediction of nothing has no logarithm: bytes per second.
 const THROUGHPUT_MIN: f64 = 1.0;
 /// Confidence of the interval of a median error.
 const CONFIDENCE: f64 = 0.9;
@@ -100,7 +98,7 @@ fn is_in_a_band(work: &Workload, borders: &[Border]) -> bool {
 
 /// Scores every model on the workloads that were visited twice.
 pub fn validation(trial: Trial, points: Vec<ValidationPoint>) -> Validation {
-    let scored: Vec<&ValidationPoint> = points.iter().filter(|point| is_scored(point)).collect();
+    let scored: Vec<&ValidationPoint> = points.iter().filter(|point| point.is_scored()).collect();
     let mut names: Vec<&String> =
         scored.iter().flat_map(|point| point.predicted_bytes_per_s.keys()).collect();
     names.sort_unstable();
@@ -117,18 +115,6 @@ pub fn validation(trial: Trial, points: Vec<ValidationPoint>) -> Validation {
         single_point_errors: BTreeMap::new(),
         points,
     }
-}
-
-/// Whether a workload was visited twice.
-pub fn is_scored(point: &ValidationPoint) -> bool {
-    point.measured_bytes_per_s.len() >= VISITS_SCORED
-}
-
-/// The geometric mean of a workload's visits, bytes per second.
-fn measured(point: &ValidationPoint) -> f64 {
-    let visits = &point.measured_bytes_per_s;
-    let sum: f64 = visits.iter().map(|value| value.max(THROUGHPUT_MIN).ln()).sum();
-    (sum / visits.len() as f64).exp()
 }
 
 /// One workload that a model answered for.
@@ -155,17 +141,12 @@ impl Answer<'_> {
     fn holds(&self) -> bool {
         (self.figure.low..=self.figure.high).contains(&self.measured)
     }
-
-    /// An even law has this many times the density of the log-even one, up to a constant.
-    fn weight_of_even_sizes(&self) -> f64 {
-        self.point.workload.unique_bytes as f64 * self.point.workload.size_mean as f64
-    }
 }
 
 fn answered<'a>(scored: &[&'a ValidationPoint], model: &str) -> Vec<Answer<'a>> {
     let answer = |point: &&'a ValidationPoint| {
         let figure = *point.predicted_bytes_per_s.get(model)?;
-        Some(Answer { point, figure, measured: measured(point) })
+        Some(Answer { point, figure, measured: point.mean_bytes_per_s() })
     };
     scored.iter().filter_map(answer).collect()
 }
@@ -177,8 +158,10 @@ fn errors(scored: &[&ValidationPoint], model: &str) -> Errors {
     let widths = sorted(answers.iter().map(Answer::width).collect());
     let outside = answers.iter().filter(|answer| !answer.point.in_border_band);
     let outside = sorted(outside.map(Answer::error).collect());
-    let weighted: Vec<(f64, f64)> =
-        answers.iter().map(|answer| (answer.error(), answer.weight_of_even_sizes())).collect();
+    let weighted: Vec<(f64, f64)> = answers
+        .iter()
+        .map(|answer| (answer.error(), answer.point.weight_of_even_sizes()))
+        .collect();
     let has_intervals = widths.last().is_some_and(|widest| *widest > 1.0);
     let held = answers.iter().filter(|answer| answer.holds()).count();
     let (median_low, median_high) = median_interval(&all, CONFIDENCE);
@@ -210,11 +193,7 @@ fn correlations(scored: &[&ValidationPoint], model: &str) -> BTreeMap<String, f6
 }
 
 fn repeatability(scored: &[&ValidationPoint]) -> Repeatability {
-    let apart = |point: &&ValidationPoint| {
-        let visit = |index: usize| point.measured_bytes_per_s[index].max(THROUGHPUT_MIN);
-        (visit(0) / visit(1) - 1.0).abs()
-    };
-    let all = sorted(scored.iter().map(apart).collect());
+    let all = sorted(scored.iter().filter_map(|point| point.visits_apart()).collect());
     Repeatability { median: quantile(&all, 0.5), p90: quantile(&all, 0.9) }
 }
 

@@ -10,6 +10,10 @@ use crate::{
     Curve, ElementName, Figure, Interval, RegionUniqueBytes, Want, Warning, Workload, point::finite,
 };
 
+mod validation;
+
+pub use validation::Dependence;
+
 /// A predicted response time: its mean, and percentiles where the record knows any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PredictedTime {

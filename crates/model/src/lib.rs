@@ -59,7 +59,7 @@ mod word;
 pub mod workload;
 
 pub use answer::{
-    ApplicationRanking, ApplicationTime, CacheComparison, Comparison, Comparisons,
+    ApplicationRanking, ApplicationTime, CacheComparison, Comparison, Comparisons, Dependence,
     ElementComparison, Errors, LargestTerm, NotCompared, Overall, OverallRatio, PredictedTime,
     Prediction, Predictions, PriceComparison, PricePerformance, RankedSystem, RecordWarnings,
     RegionComparison, RegionLevel, Repeatability, SystemComparison, Validation, ValidationPoint,

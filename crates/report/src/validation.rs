@@ -2,7 +2,7 @@
 //! Patterson 1994, Figs 12 to 15).
 
 use ioscape_model::units::show_percent as percent;
-use ioscape_model::{Errors, Record, Validation, ValidationPoint, word};
+use ioscape_model::{Dependence, Errors, Record, Validation, word};
 
 use crate::chart::Ink;
 use crate::figures;
@@ -14,11 +14,6 @@ pub(crate) mod page;
 const BLEND: &str = "blend";
 /// The paper's own.
 const PRODUCT: &str = "product";
-/// A rank correlation this many standard errors from zero is seen: one time in a hundred by
-/// chance, for five parameters are looked at.
-const SEEN_SIGMAS: f64 = 2.58;
-/// A visit in which nothing was completed has no logarithm: bytes per second.
-const THROUGHPUT_MIN: f64 = 1.0;
 
 /// What is rendered.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +66,7 @@ pub(crate) fn models(validation: &Validation) -> Vec<(&str, &Errors)> {
 /// The table of the paper's Fig. 15, wider.
 pub(crate) fn rows(validation: &Validation) -> Vec<Row> {
     let unknown = || figures::UNKNOWN.to_owned();
-    let scored = scored(validation).count();
+    let scored = validation.scored().count();
     let all = models(validation).into_iter().map(|(name, errors)| Row {
         // A model that had nothing to say about some is not judged by the same workloads.
         name: match errors.workloads as usize {
@@ -107,7 +102,7 @@ pub(crate) fn rows(validation: &Validation) -> Vec<Row> {
 
 /// `100 random workloads, each measured twice, seed 7.`
 pub(crate) fn extent(validation: &Validation) -> String {
-    let scored = scored(validation).count();
+    let scored = validation.scored().count();
     let drawn = validation.workloads as usize;
     let seed = validation.seed;
     if scored == drawn {
@@ -121,24 +116,6 @@ pub(crate) fn extent(validation: &Validation) -> String {
          {seed}.",
         figures::count(drawn, "random workload")
     )
-}
-
-/// Workloads measured twice.
-pub(crate) fn scored(validation: &Validation) -> impl Iterator<Item = &ValidationPoint> {
-    validation.points.iter().filter(|point| point.measured_bytes_per_s.len() > 1)
-}
-
-/// The geometric mean of a workload's visits, bytes per second.
-pub(crate) fn measured(point: &ValidationPoint) -> f64 {
-    let visits = &point.measured_bytes_per_s;
-    let sum: f64 = visits.iter().map(|value| value.max(THROUGHPUT_MIN).ln()).sum();
-    (sum / visits.len() as f64).exp()
-}
-
-/// Error of a model on a workload, where it had an answer.
-pub(crate) fn error(point: &ValidationPoint, model: &str) -> Option<f64> {
-    let figure = point.predicted_bytes_per_s.get(model)?;
-    Some((figure.value / measured(point) - 1.0).abs())
 }
 
 /// What the figures say, a sentence each.
@@ -187,20 +164,10 @@ pub(crate) fn sentences(page: &ValidationPage<'_>) -> Vec<String> {
              more, and the blend's median would be {}. That figure is uncertain, because few large \
              ones were drawn: it is worth no more than a median over {}.",
             percent(blend.median_even_sizes),
-            figures::count(effective_count(validation), "workload"),
+            figures::count(validation.even_sizes_effective_count(), "workload"),
         ));
     }
     all
-}
-
-/// How many workloads of equal weight tell as much as these do under an even law (Kish 1965).
-fn effective_count(validation: &Validation) -> usize {
-    let weight = |point: &ValidationPoint| {
-        point.workload.unique_bytes as f64 * point.workload.size_mean as f64
-    };
-    let sum: f64 = scored(validation).map(weight).sum();
-    let squares: f64 = scored(validation).map(|point| weight(point).powi(2)).sum();
-    (sum * sum / squares.max(f64::MIN_POSITIVE)).round() as usize
 }
 
 fn coverage(blend: &Errors) -> Option<String> {
@@ -214,14 +181,13 @@ fn coverage(blend: &Errors) -> Option<String> {
 
 /// The paper's Fig. 13 in a sentence: which parameter the error goes with.
 pub(crate) fn follows(validation: &Validation, model: &str) -> String {
-    let none = || "The error depends on no parameter that could be seen.".to_owned();
-    let Some(of_model) = validation.rank_correlation.get(model) else { return none() };
-    let strongest = of_model.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-    let Some((parameter, correlation)) = strongest else { return none() };
-    let answered = validation.models.get(model).map_or(0, |errors| errors.workloads);
-    let more = if *correlation > 0.0 { "large" } else { "small" };
-    let figure = format!("{parameter} (rank correlation {correlation:+.2})").replace('-', "−");
-    if correlation.abs() * ((answered as f64) - 1.0).max(0.0).sqrt() < SEEN_SIGMAS {
+    let Some(strongest) = validation.strongest_dependence(model) else {
+        return "The error depends on no parameter that could be seen.".to_owned();
+    };
+    let Dependence { parameter, rank_correlation, is_shown } = strongest;
+    let more = if rank_correlation > 0.0 { "large" } else { "small" };
+    let figure = format!("{parameter} (rank correlation {rank_correlation:+.2})").replace('-', "−");
+    if !is_shown {
         return format!(
             "The error depends most on {figure}, but chance alone can bring that about."
         );

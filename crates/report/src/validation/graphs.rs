@@ -4,7 +4,7 @@
 use ioscape_model::units::show_percent as percent;
 use ioscape_model::{Interval, Validation, ValidationPoint, Workload};
 
-use super::{BLEND, PRODUCT, ValidationPage, error, ink, measured, models, scored};
+use super::{BLEND, PRODUCT, ValidationPage, ink, models};
 use crate::chart::{
     Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, throughput_axis,
 };
@@ -62,7 +62,7 @@ fn predicted(validation: &Validation, model: &str) -> Series {
     let mark = |point: &ValidationPoint| {
         let figure = point.predicted_bytes_per_s.get(model)?;
         let work = &point.workload;
-        let off = figure.value / measured(point) - 1.0;
+        let off = figure.value / point.mean_bytes_per_s() - 1.0;
         let note = format!(
             "{:+.1} % off, {}, {} requests, {} reads, {} sequential, {}",
             off * 100.0,
@@ -73,9 +73,9 @@ fn predicted(validation: &Validation, model: &str) -> Series {
             figures::count(work.process_num as usize, "proc"),
         );
         let y = Interval::from(*figure);
-        Some(Mark { x: measured(point), y, note: note.replace('-', "−") })
+        Some(Mark { x: point.mean_bytes_per_s(), y, note: note.replace('-', "−") })
     };
-    let mut marks: Vec<Mark> = scored(validation).filter_map(mark).collect();
+    let mut marks: Vec<Mark> = validation.scored().filter_map(mark).collect();
     marks.sort_by(|a, b| a.x.total_cmp(&b.x));
     Series { name: model.to_owned(), ink: ink(model), drawn: Drawn::Dots, marks }
 }
@@ -86,17 +86,13 @@ pub(crate) fn distribution(validation: &Validation) -> Chart {
         name: name.to_owned(),
         ink: ink(name),
         drawn: Drawn::Line,
-        marks: shares(scored(validation).filter_map(|point| error(point, name))),
+        marks: shares(validation.scored().filter_map(|point| point.error(name))),
     });
-    let apart = |point: &ValidationPoint| {
-        let visit = |index: usize| point.measured_bytes_per_s[index].max(super::THROUGHPUT_MIN);
-        (visit(0) / visit(1) - 1.0).abs()
-    };
     let repeated = Series {
         name: "measured twice".to_owned(),
         ink: Ink::Plain,
         drawn: Drawn::Line,
-        marks: shares(scored(validation).map(apart)),
+        marks: shares(validation.scored().filter_map(ValidationPoint::visits_apart)),
     };
     Chart {
         id: "distribution".to_owned(),
@@ -187,8 +183,8 @@ fn bins(
     scale: Scale,
     read: fn(&Workload) -> f64,
 ) -> Vec<Mark> {
-    let with_error = |point: &ValidationPoint| Some((read(&point.workload), error(point, model)?));
-    let mut all: Vec<(f64, f64)> = scored(validation).filter_map(with_error).collect();
+    let with_error = |point: &ValidationPoint| Some((read(&point.workload), point.error(model)?));
+    let mut all: Vec<(f64, f64)> = validation.scored().filter_map(with_error).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
     let size = all.len().div_ceil(BINS);
     let mut bins: Vec<Vec<(f64, f64)>> = Vec::new();
@@ -263,7 +259,7 @@ mod tests {
     #[test]
     fn the_distribution_ends_with_all_workloads() {
         let validation = validation(&[point(1, 8, 150.0), point(1, 16, 100.0)]);
-        let marks = shares(scored(&validation).filter_map(|point| error(point, BLEND)));
+        let marks = shares(validation.scored().filter_map(|point| point.error(BLEND)));
         let of = |mark: &Mark| (mark.x, mark.y.mean);
         assert!((of(&marks[0]).0 - ERROR_MIN).abs() < 1e-12, "an exact one is still drawn");
         assert!((of(&marks[1]).0 - 0.5).abs() < 1e-9 && (of(&marks[1]).1 - 1.0).abs() < 1e-12);
