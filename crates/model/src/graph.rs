@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Interval, Workload};
+use crate::units::MIB;
+use crate::{Estimate, Interval, Workload};
 
 /// A value is good that gives at least this part of the best throughput (Chen and Patterson 1994,
 /// section 7).
@@ -142,10 +143,75 @@ impl Good {
     pub fn around_best(throughputs: &[f64]) -> Option<Self> {
         let all = 0..throughputs.len();
         let best = all.max_by(|a, b| throughputs[*a].total_cmp(&throughputs[*b]))?;
-        let good = |at: &usize| throughputs[*at] >= GOOD_FRACTION * throughputs[best];
+        let good = |at: &usize| is_good(throughputs[*at], throughputs[best]);
         let from = (0..=best).rev().take_while(good).last()?;
         let to = (best..throughputs.len()).take_while(good).last()?;
         Some(Self { from, best, to })
+    }
+}
+
+/// Whether a throughput reaches [`GOOD_FRACTION`] of the highest.
+pub fn is_good(throughput: f64, highest: f64) -> bool {
+    throughput >= GOOD_FRACTION * highest
+}
+
+/// The place of the first good throughput of a graph, whatever lies between it and the best.
+pub fn first_good(throughputs: &[f64]) -> Option<usize> {
+    let highest = throughputs.iter().copied().fold(0.0, f64::max);
+    throughputs.iter().position(|throughput| is_good(*throughput, highest))
+}
+
+/// The stretches of an axis on which a graph is good. The graph is straight lines between its points,
+/// each a position along the axis and the throughput there; a line's good part ends where it
+/// crosses [`GOOD_FRACTION`] of the highest point.
+pub fn good_stretches(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let highest = points.iter().map(|(_, throughput)| *throughput).fold(0.0, f64::max);
+    let threshold = GOOD_FRACTION * highest;
+    let mut stretches: Vec<(f64, f64)> = Vec::new();
+    for pair in points.windows(2) {
+        let [(x0, y0), (x1, y1)] = [0, 1].map(|end: usize| (pair[end].0, pair[end].1 - threshold));
+        if y0 < 0.0 && y1 < 0.0 {
+            continue;
+        }
+        let crossing = x0 + (x1 - x0) * y0 / (y0 - y1);
+        let from = if y0 < 0.0 { crossing } else { x0 };
+        let to = if y1 < 0.0 { crossing } else { x1 };
+        match stretches.last_mut() {
+            Some(last) if y0 >= 0.0 => last.1 = to,
+            _ => stretches.push((from, to)),
+        }
+    }
+    stretches
+}
+
+/// How throughput changes from one working set to a larger one, on linear axes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slope {
+    /// The smaller working set.
+    pub from_bytes: f64,
+    /// The larger one.
+    pub to_bytes: f64,
+    /// Change of throughput for each MiB more; below zero where it falls.
+    pub mb_per_s_per_mib: f64,
+}
+
+impl Slope {
+    /// From one estimate to another; `None` where the second working set is not larger.
+    pub fn between(one: &Estimate, other: &Estimate) -> Option<Self> {
+        let [from_bytes, to_bytes] = [one, other].map(|at| at.workload.unique_bytes as f64);
+        let run_mib = (to_bytes - from_bytes) / MIB as f64;
+        let rise_mb_per_s =
+            (other.throughput_bytes_per_s.mean - one.throughput_bytes_per_s.mean) / 1e6;
+        (run_mib > 0.0).then(|| Self {
+            from_bytes,
+            to_bytes,
+            mb_per_s_per_mib: rise_mb_per_s / run_mib,
+        })
+    }
+
+    /// Half-way between both on a logarithmic axis, bytes.
+    pub fn middle_bytes(&self) -> f64 {
+        (self.from_bytes * self.to_bytes).sqrt()
     }
 }
 
@@ -188,5 +254,52 @@ impl Interval {
         } else {
             Effect::NotShown
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ResponseTime;
+
+    #[test]
+    fn the_first_good_value_may_lie_before_a_dip() {
+        let throughputs = [1.0, 8.0, 3.0, 10.0, 9.0];
+        assert_eq!(first_good(&throughputs), Some(1));
+        let good = Good::around_best(&throughputs).unwrap();
+        assert_eq!((good.from, good.best, good.to), (3, 3, 4));
+        assert_eq!(first_good(&[]), None);
+    }
+
+    #[test]
+    fn good_stretches_end_where_lines_cross_the_threshold() {
+        // 7.5 is crossed a quarter before 1, after 1, and half-way from 2 to 3.
+        let stretches = good_stretches(&[(0.0, 0.0), (1.0, 10.0), (2.0, 5.0), (3.0, 10.0)]);
+        assert_eq!(stretches, [(0.75, 1.5), (2.5, 3.0)]);
+        assert_eq!(good_stretches(&[(0.0, 8.0), (1.0, 10.0), (2.0, 9.0)]), [(0.0, 2.0)]);
+        assert!(good_stretches(&[(0.0, 8.0)]).is_empty());
+    }
+
+    #[test]
+    fn a_slope_needs_a_larger_working_set() {
+        let at = |unique_bytes: u64, mean: f64| Estimate {
+            workload: Workload { unique_bytes, ..Workload::default() },
+            visits: 1,
+            throughput_bytes_per_s: Interval::exact(mean),
+            durable_bytes_per_s: None,
+            ops_per_s: Interval::exact(1.0),
+            response_time_s: ResponseTime::default(),
+            latency_s: None,
+            hit_fraction: None,
+            steady: true,
+            warnings: vec![],
+            revision: 0,
+        };
+        let (near, far) = (at(MIB, 9e6), at(4 * MIB, 3e6));
+        let slope = Slope::between(&near, &far).unwrap();
+        assert!((slope.mb_per_s_per_mib + 2.0).abs() < 1e-12, "{slope:?}");
+        assert!((slope.middle_bytes() / (2 * MIB) as f64 - 1.0).abs() < 1e-12);
+        assert_eq!(Slope::between(&far, &near), None);
+        assert_eq!(Slope::between(&near, &near), None);
     }
 }

@@ -1,7 +1,7 @@
 //! A region's family of graphs: throughput over each parameter with the others at the focal
 //! vector (Chen and Patterson 1994, section 6), and what each parameter brings.
 
-use ioscape_model::graph::{Axis as Parameter, GOOD_FRACTION, Good};
+use ioscape_model::graph::{Axis as Parameter, GOOD_FRACTION, Good, good_stretches, is_good};
 use ioscape_model::units::{show_iops, show_rate, show_seconds};
 use ioscape_model::{Estimate, Range, Ranges, Region, Workload};
 
@@ -240,27 +240,16 @@ fn bar(share: f64) -> char {
 }
 
 impl Graph<'_> {
-    /// Stretches of the axis where straight lines between the means reach [`GOOD_FRACTION`] of
-    /// the highest.
+    /// Values of the parameter between which the graph, as it is drawn, is good.
     fn good_stretches(&self) -> Vec<(f64, f64)> {
         let scale = axis(self.parameter).scale;
-        let threshold = GOOD_FRACTION * self.highest();
-        let mut stretches: Vec<(f64, f64)> = Vec::new();
-        for pair in self.estimates.windows(2) {
-            let [x0, x1] = [0, 1].map(|i| scale.position(self.parameter.value(&pair[i].workload)));
-            let [y0, y1] = [0, 1].map(|i| pair[i].throughput_bytes_per_s.mean - threshold);
-            if y0 < 0.0 && y1 < 0.0 {
-                continue;
-            }
-            let crossing = x0 + (x1 - x0) * y0 / (y0 - y1);
-            let from = scale.value(if y0 < 0.0 { crossing } else { x0 });
-            let to = scale.value(if y1 < 0.0 { crossing } else { x1 });
-            match stretches.last_mut() {
-                Some(last) if y0 >= 0.0 => last.1 = to,
-                _ => stretches.push((from, to)),
-            }
-        }
-        stretches
+        let drawn = |estimate: &&Estimate| {
+            let position = scale.position(self.parameter.value(&estimate.workload));
+            (position, estimate.throughput_bytes_per_s.mean)
+        };
+        let points: Vec<(f64, f64)> = self.estimates.iter().map(drawn).collect();
+        let stretches = good_stretches(&points).into_iter();
+        stretches.map(|(from, to)| (scale.value(from), scale.value(to))).collect()
     }
 
     fn highest(&self) -> f64 {
@@ -393,7 +382,7 @@ impl Graph<'_> {
         let highest = show_rate(self.highest());
         let lowest =
             self.estimates.iter().map(|e| e.throughput_bytes_per_s.mean).fold(f64::MAX, f64::min);
-        let range = if lowest >= GOOD_FRACTION * self.highest() {
+        let range = if is_good(lowest, self.highest()) {
             "everywhere".to_owned()
         } else {
             format!("at {good}")

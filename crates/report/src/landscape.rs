@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use ioscape_model::graph::Slope;
 use ioscape_model::units::{MIB, show_bytes, show_iops, show_seconds, three_digits};
 use ioscape_model::{Border, Curve, Estimate, FoundBy, Interval, Record, Region, Workload};
 
@@ -292,7 +293,7 @@ pub(crate) fn slope_chart(samples: &Samples<'_>) -> Chart {
     let reference = curves.iter().max_by_key(|curve| values(&curve.estimates));
     let average = reference.and_then(|curve| {
         let (first, last) = (curve.estimates.first()?, curve.estimates.last()?);
-        Some((curve, slope(first, last)?))
+        Some((curve, Slope::between(first, last)?.mb_per_s_per_mib))
     });
     let caption = match &average {
         None => "No curve has three points yet.".to_owned(),
@@ -323,17 +324,10 @@ pub(crate) fn slope_chart(samples: &Samples<'_>) -> Chart {
 }
 
 fn slopes(estimates: &[&Estimate]) -> Vec<Mark> {
-    let mark = |pair: &[&Estimate]| {
-        let (a, b) = (pair[0].workload.unique_bytes as f64, pair[1].workload.unique_bytes as f64);
-        let value = slope(pair[0], pair[1])?;
-        Some(Mark { x: (a * b).sqrt(), y: Interval::exact(value), note: stretch(a, b) })
+    let mark = |slope: Slope| Mark {
+        x: slope.middle_bytes(),
+        y: Interval::exact(slope.mb_per_s_per_mib),
+        note: stretch(slope.from_bytes, slope.to_bytes),
     };
-    estimates.windows(2).filter_map(mark).collect()
-}
-
-/// MB/s per MiB.
-fn slope(a: &Estimate, b: &Estimate) -> Option<f64> {
-    let run = b.workload.unique_bytes as f64 - a.workload.unique_bytes as f64;
-    let rise = b.throughput_bytes_per_s.mean - a.throughput_bytes_per_s.mean;
-    (run > 0.0).then(|| (rise / 1e6) / (run / MIB as f64))
+    estimates.windows(2).filter_map(|pair| Slope::between(pair[0], pair[1])).map(mark).collect()
 }

@@ -1,7 +1,7 @@
 //! What to do, with the figures that speak for it: each kind of advice looks at what it needs and is
 //! silent where the data do not carry it. Sorted by what it brings.
 
-use ioscape_model::graph::Axis;
+use ioscape_model::graph::{Axis, first_good};
 use ioscape_model::units::{show_iops, show_rate, show_seconds, show_size, three_digits};
 use ioscape_model::{Access, Advice, AdviceKind, Grade, Region};
 
@@ -14,8 +14,6 @@ const WORTH: f64 = 1.5;
 const QUEUE_WORTH: f64 = 1.3;
 /// Reads and writes that saturate within this of each other run into a limit on requests.
 const ALIKE: f64 = 1.2;
-/// A share of the best rate that is good enough.
-const GOOD: f64 = ioscape_model::graph::GOOD_FRACTION;
 
 /// All advice that the data carry, the largest gain first.
 pub(super) fn advice(seen: &Seen<'_>) -> Vec<Advice> {
@@ -169,8 +167,8 @@ fn larger_requests(seen: &Seen<'_>) -> Option<Advice> {
     let region = regions.iter().find(is_direct).or(regions.last())?;
     let spots = graph(&seen.record.estimates, &region.focal, Axis::SizeMean);
     let smallest = spots.first()?;
-    let best = spots.iter().map(|spot| spot.throughput().mean).fold(0.0, f64::max);
-    let good = spots.iter().find(|spot| spot.throughput().mean >= GOOD * best)?;
+    let throughputs: Vec<f64> = spots.iter().map(|spot| spot.throughput().mean).collect();
+    let good = &spots[first_good(&throughputs)?];
     let gain = ratio(good.throughput().mean, smallest.throughput().mean)?;
     if gain < WORTH {
         return None;
