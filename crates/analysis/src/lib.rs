@@ -29,6 +29,7 @@ pub mod layer;
 pub mod model;
 pub mod predict;
 pub mod region;
+pub mod representative;
 pub mod slope;
 pub mod validate;
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use ioscape_analysis::representative::{Pair, applications, likenesses};
 use ioscape_engine::{Clock, Error, RunId, target};
 use ioscape_experiment::bench::clear_leftovers;
 use ioscape_model::line::Resumed;
@@ -221,7 +222,7 @@ fn make(
         outcome.err().map(|error| if asked_to_stop { Error::Interrupted } else { error });
     let mut pairs = Vec::new();
     if failure.is_none() && suite.purpose == Purpose::Representative {
-        pairs = representative::applications(&journal::open_again(journal.path())?);
+        pairs = applications(&journal::open_again(journal.path())?);
         let ground = representative::Ground {
             target: bench.places[0].directory.path(),
             run: &run,
@@ -249,7 +250,7 @@ fn make(
 /// What there is to say at the end.
 struct Done<'a> {
     path: &'a Path,
-    pairs: &'a [representative::Pair],
+    pairs: &'a [Pair],
     failure: Option<Error>,
 }
 
@@ -289,7 +290,7 @@ fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Re
 }
 
 /// What `--json` prints.
-fn document(record: &Record, path: &Path, pairs: &[representative::Pair]) -> serde_json::Value {
+fn document(record: &Record, path: &Path, pairs: &[Pair]) -> serde_json::Value {
     let lines = &record.suite;
     serde_json::json!({
         "record": path.to_string_lossy(),
@@ -297,7 +298,7 @@ fn document(record: &Record, path: &Path, pairs: &[representative::Pair]) -> ser
         "scores": lines.scores,
         "contrasts": lines.contrasts,
         "critique": special::critique_json(record),
-        "representative": representative::json(pairs),
+        "representative": likenesses(pairs),
         "warnings": record.warnings,
         "elapsed_s": record.end.as_ref().map(|end| end.elapsed_s),
     })
