@@ -15,7 +15,7 @@ use ioscape_stats::NORMAL_90;
 
 use crate::predict::Predictor;
 
-pub use ranking::{Ranked, rank};
+pub use ranking::{Candidate, Ranked, rank, rank_systems};
 pub use system::{MostRead, NoAnswer, System, WhatIf};
 
 /// Terms of an answer that are named.

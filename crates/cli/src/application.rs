@@ -1,7 +1,6 @@
 //! Applications asked of records: `predict RECORD --app` and `compare RECORD… --app`.
 
 mod ranking;
-mod text;
 
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use ioscape_analysis::application::{self, NoAnswer, System, WhatIf};
 use ioscape_analysis::predict::Predictor;
 use ioscape_model::units::parse_size;
 use ioscape_model::{App, Record};
+use ioscape_report::{ApplicationPrediction, TimePart, application_time_text};
 
 use crate::args::PredictArgs;
 use crate::exit::{Exit, usage};
@@ -46,9 +46,24 @@ pub(crate) fn predict(args: &PredictArgs, path: &Path) -> anyhow::Result<Exit> {
     if args.json {
         answer(&json)?;
     } else {
-        answer(&text::prediction(&said, &baselines(&record, &system, &app)))?;
+        answer(&shown(&said, &baselines(&record, &system, &app)))?;
     }
     Ok(Exit::Fine)
+}
+
+fn shown(said: &application::Answer, baselines: &[(&'static str, f64)]) -> String {
+    let parts = said.terms.iter().map(|term| TimePart {
+        category: &term.category,
+        count: term.count,
+        seconds: term.seconds,
+    });
+    application_time_text(&ApplicationPrediction {
+        seconds: said.seconds,
+        transactions_per_s: said.transactions_per_s,
+        parts: parts.collect(),
+        baselines,
+        warnings: &said.warnings,
+    })
 }
 
 /// The system of a record, changed as it was asked for.

@@ -10,8 +10,11 @@ use crate::{
     Curve, ElementName, Figure, Interval, RegionUniqueBytes, Want, Warning, Workload, point::finite,
 };
 
+mod caches;
+mod ranking;
 mod validation;
 
+pub use caches::{CacheAnswer, CachePoint, MemoryUse, TraceShare};
 pub use validation::Dependence;
 
 /// A predicted response time: its mean, and percentiles where the record knows any.

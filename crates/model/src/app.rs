@@ -13,7 +13,7 @@ pub use demand::{CacheRung, Category, Demand, DirtyRung, Machine, Misses, Overla
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use caches::{CacheMisses, CachePart, Caches, PageCacheUse, PartMisses};
+pub use caches::{CacheMisses, CachePart, Caches, PAGE_BYTES, PageCacheUse, PartMisses};
 pub use site::{Counted, FileGroup, Month, PageKind, Profile, Site};
 
 /// Models of this version are written; older ones are read.

@@ -59,11 +59,11 @@ mod word;
 pub mod workload;
 
 pub use answer::{
-    ApplicationRanking, ApplicationTime, CacheComparison, Comparison, Comparisons, Dependence,
-    ElementComparison, Errors, LargestTerm, NotCompared, Overall, OverallRatio, PredictedTime,
-    Prediction, Predictions, PriceComparison, PricePerformance, RankedSystem, RecordWarnings,
-    RegionComparison, RegionLevel, Repeatability, SystemComparison, Validation, ValidationPoint,
-    Verdict, Worth,
+    ApplicationRanking, ApplicationTime, CacheAnswer, CacheComparison, CachePoint, Comparison,
+    Comparisons, Dependence, ElementComparison, Errors, LargestTerm, MemoryUse, NotCompared,
+    Overall, OverallRatio, PredictedTime, Prediction, Predictions, PriceComparison,
+    PricePerformance, RankedSystem, RecordWarnings, RegionComparison, RegionLevel, Repeatability,
+    SystemComparison, TraceShare, Validation, ValidationPoint, Verdict, Worth,
 };
 pub use app::App;
 pub use conclusion::{Advice, AdviceKind, Conclusion, Grade, Trust};

@@ -3,6 +3,8 @@
 //! Short enough for a ticket; the page says more.
 
 mod application;
+mod application_time;
+mod caches;
 mod checkup;
 mod comparison;
 mod conclusion;
@@ -20,6 +22,10 @@ mod validation;
 mod vector;
 
 pub use application::application_text;
+pub use application_time::{
+    ApplicationPrediction, TimePart, application_ranking_text, application_time_text,
+};
+pub use caches::caches_text;
 pub use checkup::checkup_text;
 pub use comparison::comparison_text;
 pub use estimate::estimate_text;

@@ -9,13 +9,11 @@ mod page_table;
 mod parts;
 mod subjects;
 
+pub use ioscape_model::app::PAGE_BYTES;
 pub use look::{Detail, Look, Looker, caches_of, use_at, use_of};
 pub use subjects::{
     AMPLE_BYTES, Start, Subjects, ladder, memory_for_gain, sizes_around_gain, touches_of,
 };
-
-/// Bytes of a page, the unit in which caches keep files.
-pub const PAGE_BYTES: u64 = 4096;
 
 /// Pages that a range of bytes touches: the first, and how many.
 #[must_use]

@@ -1,6 +1,7 @@
 //! Systems ranked for an application: which of them really differ. What the recording says is the same
 //! on all of them, and half of the model's error, so that differences are surer than times.
 
+use ioscape_model::{ApplicationRanking, RankedSystem};
 use ioscape_stats::NORMAL_90;
 
 use super::{Answer, REPEATABILITY, Term, speed_error_s};
@@ -25,6 +26,46 @@ pub fn rank(answers: &[Answer]) -> Vec<Ranked> {
         is_slower: place != first && differ(&answers[first], &answers[place]),
     };
     places.into_iter().map(ranked).collect()
+}
+
+/// A system that was asked about an application.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The system's record.
+    pub record: String,
+    /// How long the application takes there.
+    pub answer: Answer,
+    /// The system's price.
+    pub price: Option<f64>,
+}
+
+/// Ranks systems for an application, as `compare --app --json` prints them.
+pub fn rank_systems(
+    app: &str,
+    candidates: &[Candidate],
+    deadline_s: Option<f64>,
+) -> ApplicationRanking {
+    let answers: Vec<Answer> =
+        candidates.iter().map(|candidate| candidate.answer.clone()).collect();
+    let system = |(rank, ranked): (usize, Ranked)| {
+        let Candidate { record, answer, price } = &candidates[ranked.place];
+        let verdict = match (rank, ranked.is_slower) {
+            (0, _) => "fastest",
+            (_, true) => "slower",
+            (_, false) => "alike",
+        };
+        RankedSystem {
+            record: record.clone(),
+            seconds: answer.seconds,
+            verdict: verdict.to_owned(),
+            price: *price,
+            deadline_risk: deadline_s.map(|deadline_s| answer.risk_beyond(deadline_s)),
+        }
+    };
+    ApplicationRanking {
+        app: app.to_owned(),
+        systems: rank(&answers).into_iter().enumerate().map(system).collect(),
+    }
 }
 
 /// True where two systems differ for the application: 90 % interval of the difference of their means.

@@ -1,14 +1,13 @@
 //! `ioscape trace caches`: the miss-ratio curve of a trace, and the page cache at sizes of memory.
 
 mod document;
-mod text;
 mod work;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use ioscape_model::App;
-use ioscape_model::units::{parse_duration_s, parse_size, show_percent, show_size};
+use ioscape_model::units::{parse_duration_s, parse_size, show_percent};
+use ioscape_model::{App, CacheAnswer};
 use ioscape_trace::TraceInfo;
 use ioscape_trace::caches::Start;
 use ioscape_trace::caches::page_cache::Policy;
@@ -18,7 +17,6 @@ use super::source::{self, Source};
 use super::together::Together;
 use crate::exit::{Exit, usage};
 use crate::output::answer;
-use document::Document;
 use work::Ask;
 
 /// Share of mapped touches above which the answer says what it does not see.
@@ -108,7 +106,7 @@ pub(crate) fn caches(args: &CachesArgs) -> anyhow::Result<Exit> {
     if args.json {
         answer(&crate::output::json(&document)?)?;
     } else {
-        answer(&text::text(&document))?;
+        answer(&ioscape_report::caches_text(&document))?;
     }
     Ok(Exit::Fine)
 }
@@ -126,7 +124,7 @@ pub(super) fn describe(path: &Path) -> anyhow::Result<App> {
     Ok(app)
 }
 
-fn from_traces(args: &CachesArgs, traces: &Together) -> anyhow::Result<Document> {
+fn from_traces(args: &CachesArgs, traces: &Together) -> anyhow::Result<CacheAnswer> {
     let policy = args.policy.meant();
     if policy.is_kernels() && !work::passes_the_cache(traces.info().layer) {
         return Err(usage(format!(
@@ -149,11 +147,11 @@ fn from_traces(args: &CachesArgs, traces: &Together) -> anyhow::Result<Document>
         let asked = document.pages_touched_by_reads;
         document.simulated_gain_90_bytes = document::gain_bytes(&work::known(&simulated), asked);
     }
-    Ok(Document { warnings, ..document })
+    Ok(CacheAnswer { warnings, ..document })
 }
 
 /// Answers from a model: straight lines between the sizes that were simulated for it.
-fn from_model(args: &CachesArgs, app: &App) -> anyhow::Result<Document> {
+fn from_model(args: &CachesArgs, app: &App) -> anyhow::Result<CacheAnswer> {
     let path = args.traces[0].display();
     let Some(caches) = &app.caches else {
         return Err(usage(format!(
@@ -199,9 +197,4 @@ fn warnings(info: &TraceInfo, mapped: f64, args: &CachesArgs) -> Vec<String> {
         );
     }
     warnings
-}
-
-/// A size for people.
-fn size(bytes: u64) -> String {
-    show_size(bytes as f64)
 }

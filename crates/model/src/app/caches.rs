@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Bytes of a page, the unit in which caches keep files.
+pub const PAGE_BYTES: u64 = 4096;
+
 /// Misses by size of the cache.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -66,6 +69,16 @@ impl CachePart {
         let along = (pages - low.pages) as f64 / (high.pages - low.pages) as f64;
         low.misses as f64 + (high.misses as f64 - low.misses as f64) * along
     }
+
+    /// The smallest known size, in pages (of names: names), that loses no more than this share of the
+    /// hits that any size has. With room for every first touch nothing is lost.
+    #[must_use]
+    pub fn pages_losing(&self, share: f64) -> u64 {
+        let spared = self.touches - self.first_touches;
+        let wanted = self.first_touches as f64 + share * spared as f64;
+        let enough = self.misses.iter().find(|point| point.misses as f64 <= wanted);
+        enough.map_or(self.first_touches, |point| point.pages)
+    }
 }
 
 /// Misses of a part of the touches in a cache.
@@ -99,4 +112,23 @@ pub struct PageCacheUse {
     pub random_hits: u64,
     /// Likewise, but not found.
     pub random_misses: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_of_the_hits_is_lost_with_the_smallest_size_that_keeps_the_rest() {
+        let at = |pages, misses| PartMisses { pages, misses };
+        let part = CachePart {
+            touches: 1100,
+            first_touches: 100,
+            misses: vec![at(10, 900), at(40, 201), at(50, 200), at(90, 100)],
+            ..CachePart::default()
+        };
+        assert_eq!((part.pages_losing(0.1), part.pages_losing(0.0)), (50, 90));
+        let unknown = CachePart { misses: vec![], ..part };
+        assert_eq!(unknown.pages_losing(0.1), 100);
+    }
 }

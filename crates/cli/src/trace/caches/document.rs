@@ -1,10 +1,10 @@
 //! The answer as data: what `--json` prints.
 
-use ioscape_model::app::{CachePart, Caches};
+use ioscape_model::app::Caches;
+use ioscape_model::{CacheAnswer, CachePoint, MemoryUse, TraceShare};
 use ioscape_trace::caches::mrc::{Access, Curve};
 use ioscape_trace::caches::page_cache::{Policy, Totals};
 use ioscape_trace::caches::{PAGE_BYTES, ladder, memory_for_gain, use_at};
-use serde::Serialize;
 
 use super::super::together::{Together, pages_of_memory};
 use super::work::{GAIN, Looked, Simulated};
@@ -12,70 +12,12 @@ use super::work::{GAIN, Looked, Simulated};
 /// Points of the curve in the answer.
 const CURVE_POINTS: usize = 100;
 
-/// The answer.
-#[derive(Debug, Serialize)]
-pub(super) struct Document {
-    /// Distinct pages of 4 KiB.
-    pub(super) pages: u64,
-    pub(super) curve: Vec<Point>,
-    /// How far the samples that the curve was made from are apart, relative to the misses, where it was.
-    pub(super) curve_relative_error: Option<f64>,
-    /// Where the curve bends most.
-    pub(super) knee_bytes: u64,
-    /// The least memory with nine tenths of the hits that any memory has.
-    pub(super) gain_90_bytes: u64,
-    /// Memory from which on the simulated policy saves nine tenths of the reads that any memory saves;
-    /// null where sizes were asked for, or memory saves nothing.
-    pub(super) simulated_gain_90_bytes: Option<u64>,
-    pub(super) pages_touched_by_reads: u64,
-    pub(super) pages_touched_by_writes: u64,
-    /// Classes of files and phases in the one cache of all.
-    pub(super) parts: Vec<CachePart>,
-    /// Look-ups of files and directories by name.
-    pub(super) names: Option<CachePart>,
-    pub(super) simulated: Vec<Answer>,
-    pub(super) warnings: Vec<String>,
-}
-
-/// A size of an LRU cache.
-#[derive(Debug, Serialize)]
-pub(super) struct Point {
-    pub(super) bytes: u64,
-    pub(super) miss_ratio: f64,
-    pub(super) read_misses: u64,
-    pub(super) write_misses: u64,
-}
-
-/// A size of memory. Pages are of 4 KiB.
-#[derive(Debug, Serialize)]
-pub(super) struct Answer {
-    pub(super) memory_bytes: u64,
-    pub(super) policy: &'static str,
-    pub(super) pages_inserted: u64,
-    pub(super) pages_read: u64,
-    pub(super) pages_read_mapped: u64,
-    pub(super) pages_written_back: u64,
-    pub(super) hit_fraction: f64,
-    pub(super) sequential_hits: u64,
-    pub(super) sequential_misses: u64,
-    pub(super) random_hits: u64,
-    pub(super) random_misses: u64,
-    pub(super) direct_read_bytes: u64,
-    pub(super) direct_written_bytes: u64,
-    /// Pages read for each of several traces.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) by_trace: Vec<TraceShare>,
-}
-
-/// A trace among several that share the cache.
-#[derive(Debug, Serialize)]
-pub(super) struct TraceShare {
-    pub(super) trace: String,
-    pub(super) pages_read: u64,
-}
-
 /// The findings of passes over traces; without warnings.
-pub(super) fn of_traces(traces: &Together, looked: &Looked, simulated: &[Simulated]) -> Document {
+pub(super) fn of_traces(
+    traces: &Together,
+    looked: &Looked,
+    simulated: &[Simulated],
+) -> CacheAnswer {
     let share = |(trace, pages_read): (&std::path::Path, &u64)| TraceShare {
         trace: trace.display().to_string(),
         pages_read: *pages_read,
@@ -88,7 +30,7 @@ pub(super) fn of_traces(traces: &Together, looked: &Looked, simulated: &[Simulat
         }
         told
     });
-    Document {
+    CacheAnswer {
         curve_relative_error: looked.relative_error,
         parts: looked.parts.clone(),
         names: looked.names.clone(),
@@ -98,7 +40,7 @@ pub(super) fn of_traces(traces: &Together, looked: &Looked, simulated: &[Simulat
 }
 
 /// The answers that a model holds.
-pub(super) fn of_model(caches: &Caches, policy: Policy, memory: &[u64]) -> Document {
+pub(super) fn of_model(caches: &Caches, policy: Policy, memory: &[u64]) -> CacheAnswer {
     let curve = Curve::from_model(caches);
     let memory = if memory.is_empty() {
         let most = caches.page_cache.iter().map(|one| one.pages).max().unwrap_or(0);
@@ -116,7 +58,7 @@ pub(super) fn of_model(caches: &Caches, policy: Policy, memory: &[u64]) -> Docum
     };
     let known: Vec<_> = caches.page_cache.iter().map(|one| (one.pages, one.read)).collect();
     let gain = (policy == Policy::PageCache).then(|| gain_bytes(&known, caches.reads)).flatten();
-    let mut document = Document {
+    let mut document = CacheAnswer {
         simulated_gain_90_bytes: gain,
         curve_relative_error: caches.sampling_error,
         parts: caches.parts.clone(),
@@ -151,14 +93,14 @@ fn lru_at(curve: &Curve, pages: u64) -> Totals {
     }
 }
 
-fn of_curve(curve: &Curve) -> Document {
-    let point = |pages: u64| Point {
+fn of_curve(curve: &Curve) -> CacheAnswer {
+    let point = |pages: u64| CachePoint {
         bytes: pages * PAGE_BYTES,
         miss_ratio: curve.miss_ratio(pages),
         read_misses: curve.misses(Access::Read, pages),
         write_misses: curve.misses(Access::Write, pages),
     };
-    Document {
+    CacheAnswer {
         pages: curve.pages(),
         curve: curve.sizes(CURVE_POINTS).into_iter().map(point).collect(),
         curve_relative_error: None,
@@ -174,10 +116,10 @@ fn of_curve(curve: &Curve) -> Document {
     }
 }
 
-fn answer((memory_bytes, policy): (u64, Policy), totals: &Totals) -> Answer {
-    Answer {
+fn answer((memory_bytes, policy): (u64, Policy), totals: &Totals) -> MemoryUse {
+    MemoryUse {
         memory_bytes,
-        policy: policy.name(),
+        policy: policy.name().to_owned(),
         pages_inserted: totals.inserted,
         pages_read: totals.read,
         pages_read_mapped: totals.read_mapped,

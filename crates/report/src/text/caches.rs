@@ -1,21 +1,18 @@
-//! The answer for people: the curve as bars, the sizes as a table.
+//! What caches make of a trace, for people: the curve as bars, the sizes of memory as a table.
 
 use std::fmt::Write as _;
 
-use ioscape_model::units::show_percent;
-use ioscape_trace::caches::PAGE_BYTES;
-
-use ioscape_model::app::CachePart;
-
-use super::document::{Answer, Document, Point};
-use super::size;
+use ioscape_model::app::{CachePart, PAGE_BYTES};
+use ioscape_model::units::{show_percent, show_size};
+use ioscape_model::{CacheAnswer, CachePoint, MemoryUse};
 
 /// Lines of the picture.
 const LINES: usize = 16;
 /// Characters of a bar where everything misses.
 const BAR: usize = 44;
 
-pub(super) fn text(document: &Document) -> String {
+/// The answer of `trace caches`.
+pub fn caches_text(document: &CacheAnswer) -> String {
     let mut text = String::new();
     let all = size(document.pages * PAGE_BYTES);
     let touched = document.pages_touched_by_reads + document.pages_touched_by_writes;
@@ -39,7 +36,7 @@ pub(super) fn text(document: &Document) -> String {
         if let (Some(gain), Some(first)) =
             (document.simulated_gain_90_bytes, document.simulated.first())
         {
-            let (gain, policy) = (size(gain), first.policy);
+            let (gain, policy) = (size(gain), &first.policy);
             let _ = writeln!(
                 text,
                 "\n{gain} save 90 % of the reads that any memory saves (policy {policy})."
@@ -58,7 +55,7 @@ pub(super) fn text(document: &Document) -> String {
 }
 
 /// Misses of an LRU cache by its size, a bar for each of some sizes.
-fn chart(text: &mut String, curve: &[Point]) {
+fn chart(text: &mut String, curve: &[CachePoint]) {
     let _ = writeln!(text, "Misses of an LRU cache of");
     let step = curve.len().div_ceil(LINES).max(1);
     let last = curve.len().saturating_sub(1);
@@ -70,7 +67,7 @@ fn chart(text: &mut String, curve: &[Point]) {
     }
 }
 
-fn table(text: &mut String, simulated: &[Answer]) {
+fn table(text: &mut String, simulated: &[MemoryUse]) {
     let Some(first) = simulated.first() else { return };
     let _ = writeln!(text, "Simulated, policy {}:", first.policy);
     let _ = writeln!(
@@ -101,7 +98,7 @@ fn table(text: &mut String, simulated: &[Answer]) {
 }
 
 /// Reads from storage for each of several programs.
-fn by_trace(text: &mut String, simulated: &[Answer]) {
+fn by_trace(text: &mut String, simulated: &[MemoryUse]) {
     let Some(first) = simulated.iter().find(|one| !one.by_trace.is_empty()) else { return };
     let _ = writeln!(text, "\nRead for each, by memory:");
     for (number, share) in first.by_trace.iter().enumerate() {
@@ -120,7 +117,7 @@ const PART_SIZES: usize = 4;
 const PARTS_MAX: usize = 16;
 
 /// Misses of each part, at some of the sizes that were simulated.
-fn parts(text: &mut String, document: &Document) {
+fn parts(text: &mut String, document: &CacheAnswer) {
     if document.parts.is_empty() {
         return;
     }
@@ -145,14 +142,16 @@ fn parts(text: &mut String, document: &Document) {
 
 /// How many names are looked up, and how many a cache must hold.
 fn said_of_names(text: &mut String, names: &CachePart) {
-    let spared = names.touches - names.first_touches;
-    let wanted = names.first_touches as f64 + 0.1 * spared as f64;
-    let enough = names.misses.iter().find(|point| point.misses as f64 <= wanted);
-    let enough = enough.map_or(names.first_touches, |point| point.pages);
+    let enough = names.pages_losing(0.1);
     let _ = writeln!(
         text,
         "\nNames: {} distinct files and directories are looked up {} times; a cache of {enough} \
          names has 90 % of the gain.",
         names.first_touches, names.touches
     );
+}
+
+/// A size for people.
+fn size(bytes: u64) -> String {
+    show_size(bytes as f64)
 }
