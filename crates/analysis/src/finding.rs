@@ -59,13 +59,10 @@ pub fn findings(evidence: &Evidence<'_>, revision: u32) -> Vec<Finding> {
     found.extend(caches::write_cache(evidence));
     found.extend(policy::write_policy(evidence));
     found.extend(bounds::peak_rates(evidence));
-    for region in evidence.regions {
-        found.extend(bounds::bound(evidence, region));
-        found.extend(shapes::read_write_ratio(evidence, region));
-        found.extend(shapes::sequentiality(evidence, region));
-        found.extend(shapes::good_sizes(evidence, region));
-        found.extend(shapes::saturation(evidence, region));
-        found.extend(shapes::concurrency(evidence, region));
+    for (region, number) in evidence.regions.iter().zip(1..) {
+        let bound = bounds::bound(evidence, region);
+        found.extend(bound.map(|finding| Finding { region: Some(number), ..finding }));
+        found.extend(shapes(evidence, region, number));
     }
     found.extend(levels::declining_tail(evidence));
     for finding in &mut found {
@@ -77,18 +74,27 @@ pub fn findings(evidence: &Evidence<'_>, revision: u32) -> Vec<Finding> {
 /// What can be said of a device layer: its shapes, region by region, and nothing of caches.
 pub fn of_device(evidence: &Evidence<'_>, revision: u32) -> Vec<Finding> {
     let mut found = Vec::new();
-    for region in evidence.regions {
-        found.extend(shapes::read_write_ratio(evidence, region));
-        found.extend(shapes::sequentiality(evidence, region));
-        found.extend(shapes::good_sizes(evidence, region));
-        found.extend(shapes::saturation(evidence, region));
-        found.extend(shapes::concurrency(evidence, region));
+    for (region, number) in evidence.regions.iter().zip(1..) {
+        found.extend(shapes(evidence, region, number));
     }
     for finding in &mut found {
         finding.layer = Layer::Device;
         finding.revision = revision;
     }
     found
+}
+
+/// What the graphs of a region show; the region has this number among those of the evidence.
+fn shapes(evidence: &Evidence<'_>, region: &Region, number: u32) -> Vec<Finding> {
+    let shown = [
+        shapes::read_write_ratio(evidence, region),
+        shapes::sequentiality(evidence, region),
+        shapes::good_sizes(evidence, region),
+        shapes::saturation(evidence, region),
+        shapes::concurrency(evidence, region),
+    ];
+    let shown = shown.into_iter().flatten();
+    shown.map(|finding| Finding { region: Some(number), ..finding }).collect()
 }
 
 impl<'a> Evidence<'a> {
@@ -256,7 +262,27 @@ fn finding(code: FindingCode, text: String, figures: &[(&str, f64)]) -> Finding 
         .filter(|(_, value)| value.is_finite())
         .map(|(name, value)| ((*name).to_owned(), *value))
         .collect();
-    Finding { code, text, figures, layer: Layer::default(), revision: 0 }
+    Finding {
+        code,
+        text,
+        region: None,
+        clause: None,
+        figures,
+        layer: Layer::default(),
+        revision: 0,
+    }
+}
+
+/// A finding about a region, from what is said of it: `reads run faster`. The region's number is
+/// filled in by who counts the regions.
+fn finding_in(
+    region: &Region,
+    code: FindingCode,
+    clause: String,
+    figures: &[(&str, f64)],
+) -> Finding {
+    let figures = [figures, &family::place_figures(region)].concat();
+    Finding { clause: Some(clause.clone()), ..finding(code, region.sentence(&clause), &figures) }
 }
 
 #[cfg(test)]

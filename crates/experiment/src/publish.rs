@@ -119,11 +119,12 @@ impl Drawn {
         if header.is_quick {
             return Self { findings: Vec::new(), predictor: None, layer };
         }
-        let findings = if is_main {
+        let mut findings = if is_main {
             finding::findings(&evidence, 0)
         } else {
             finding::of_device(&evidence, 0)
         };
+        number_in_map(&mut findings, &landscape.regions, layer);
         let seen = Landscape {
             borders: part.borders.clone(),
             regions: part.regions.clone(),
@@ -151,6 +152,19 @@ impl Drawn {
     }
 }
 
+/// Turns each finding's number of its region among those of the layer into the number among all
+/// regions of the map.
+fn number_in_map(findings: &mut [Finding], regions: &[Region], layer: Layer) {
+    let in_map: Vec<u32> = (1..)
+        .zip(regions)
+        .filter(|(_, region)| Layer::of_access(region.focal.access) == layer)
+        .map(|(number, _)| number)
+        .collect();
+    for finding in findings {
+        finding.region = finding.region.map(|number| in_map[number as usize - 1]);
+    }
+}
+
 /// That, and from what, answers are put together beyond the visits.
 fn put_together(predictor: &Predictor) -> Option<Finding> {
     let to_bytes = predictor.put_together_to()?;
@@ -169,6 +183,8 @@ fn put_together(predictor: &Predictor) -> Option<Finding> {
         code: FindingCode::PutTogether,
         text,
         figures: figures.map(|(name, value)| (name.to_owned(), value)).into(),
+        region: None,
+        clause: None,
         layer: Layer::default(),
         revision: 0,
     })
@@ -187,6 +203,8 @@ fn model_finding(predictor: &Predictor, lines: &[ModelLine]) -> Option<Finding> 
             Access::Direct => format!("Past the page cache: {said}"),
         },
         figures: figures.collect(),
+        region: None,
+        clause: None,
         layer: Layer::default(),
         revision: 0,
     })
@@ -336,7 +354,38 @@ fn canary_drift(points: &[Point]) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
+    use ioscape_model::{RegionKind, RegionUniqueBytes};
+
     use super::*;
+
+    #[test]
+    fn findings_of_the_device_layer_carry_the_number_of_the_region_in_the_map() {
+        let region = |access| Region {
+            name: RegionKind::Cache.name(None),
+            unique_bytes: RegionUniqueBytes { from: 1e7, to: 1e9, focal: 1e8 },
+            focal: Workload { access, ..Workload::default() },
+            layer: Layer::default(),
+            revision: 0,
+        };
+        let regions = [Access::Buffered, Access::Buffered, Access::Direct].map(region);
+        let numbered = |layer, number| {
+            let finding = Finding {
+                code: FindingCode::GoodSizes,
+                text: String::new(),
+                region: number,
+                clause: None,
+                figures: std::collections::BTreeMap::new(),
+                layer,
+                revision: 0,
+            };
+            let mut findings = [finding];
+            number_in_map(&mut findings, &regions, layer);
+            findings[0].region
+        };
+        assert_eq!(numbered(Layer::Cache, Some(2)), Some(2));
+        assert_eq!(numbered(Layer::Device, Some(1)), Some(3));
+        assert_eq!(numbered(Layer::Device, None), None);
+    }
 
     #[test]
     fn the_limit_that_is_in_force_is_not_recommended() {

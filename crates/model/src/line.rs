@@ -384,15 +384,6 @@ impl Region {
     pub fn sentence(&self, clause: &str) -> String {
         format!("In {}, {clause}.", self.place())
     }
-
-    /// What such a sentence says when it stands under the region's name: `Reads run faster.`
-    pub fn without_place(&self, sentence: &str) -> String {
-        let rest = sentence.strip_prefix(&format!("In {}, ", self.place())).unwrap_or(sentence);
-        let mut letters = rest.chars();
-        letters
-            .next()
-            .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-    }
 }
 
 /// A region.
@@ -495,6 +486,14 @@ pub struct Finding {
     pub code: FindingCode,
     /// The sentence.
     pub text: String,
+    /// Number of the region it is about, counted from 1 in the order of the map's regions; none
+    /// where it is about the storage as a whole, or was written before this field existed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<u32>,
+    /// What the sentence says of its region, without the region's name and without the full stop:
+    /// `reads run faster`. Given wherever `region` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clause: Option<String>,
     /// The figures behind it; names carry their unit.
     pub figures: BTreeMap<String, f64>,
     /// The layer it is about.
@@ -543,7 +542,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_under_a_regions_name_does_not_repeat_it() {
+    fn a_sentence_about_a_region_names_its_place() {
         let region = |name: String| Region {
             name,
             unique_bytes: RegionUniqueBytes { from: 8_388_608.0, to: 67_108_864.0, focal: 2e7 },
@@ -554,10 +553,7 @@ mod tests {
         let cache = region(RegionKind::Cache.name(Some(2)));
         let said = cache.sentence("reads run faster");
         assert_eq!(said, "In the cache 2 region (8 MiB to 64 MiB), reads run faster.");
-        assert_eq!(cache.without_place(&said), "Reads run faster.");
         let whole = region(RegionKind::WholeRange.name(None));
-        assert_eq!(whole.without_place(&said), said, "of another region");
-        assert_eq!(whole.without_place(&whole.sentence("x")), "X.");
-        assert_eq!(whole.without_place(""), "");
+        assert_eq!(whole.sentence("x"), "In the whole range (8 MiB to 64 MiB), x.");
     }
 }

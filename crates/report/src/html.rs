@@ -233,10 +233,7 @@ fn region_sections(
             name: region.name.clone(),
             extent: crate::chart::stretch(region.unique_bytes.from, region.unique_bytes.to),
             focal: focal_words(region),
-            findings: sayings::in_region(record, region)
-                .into_iter()
-                .map(|(_, said)| said)
-                .collect(),
+            findings: sayings::in_region(record, index).into_iter().map(|(_, said)| said).collect(),
             steps: family.steps(),
             figures: small(family.charts(index, answers, &record.header.ranges)),
         }

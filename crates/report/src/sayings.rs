@@ -1,27 +1,46 @@
 //! The findings, sorted: what holds for the storage as a whole, and what holds in one region. A
-//! finding about a region carries its lower end as a figure.
+//! finding of an old record does not carry its region as data: its whole sentence, which names the
+//! region, stands among those about the storage.
 
-use ioscape_model::{Finding, FindingCode, Record, Region};
-
-const REGION_FIGURE: &str = "region_from_bytes";
+use ioscape_model::{Finding, FindingCode, Record};
 
 /// What holds for the storage as a whole.
 pub(crate) fn overall(record: &Record) -> Vec<&Finding> {
-    let in_some = |finding: &Finding| record.regions.iter().any(|region| is_about(finding, region));
-    record.findings.iter().filter(|finding| !in_some(finding)).collect()
+    let of_region =
+        |finding: &Finding| place(finding).is_some_and(|(index, _)| index < record.regions.len());
+    record.findings.iter().filter(|finding| !of_region(finding)).collect()
 }
 
-/// What holds in a region, as sentences that stand under its name, each with the finding's code.
-pub(crate) fn in_region(record: &Record, region: &Region) -> Vec<(FindingCode, String)> {
-    let about = record.findings.iter().filter(|finding| is_about(finding, region));
-    about.map(|finding| (finding.code, region.without_place(&finding.text))).collect()
-}
-
-/// Both numbers were written from one: they differ by the rounding of a reader at most.
-fn is_about(finding: &Finding, region: &Region) -> bool {
-    // Both layers may begin at the same size.
-    let begins_there = |from: &f64| {
-        (from - region.unique_bytes.from).abs() <= 1e-6 * region.unique_bytes.from.abs()
+/// What holds in the region at this place in the record's list, as sentences that stand under its
+/// name, each with the finding's code.
+pub(crate) fn in_region(record: &Record, index: usize) -> Vec<(FindingCode, String)> {
+    let said = |finding: &Finding| {
+        let (of, clause) = place(finding)?;
+        (of == index).then(|| (finding.code, sentence(clause)))
     };
-    finding.layer == region.layer && finding.figures.get(REGION_FIGURE).is_some_and(begins_there)
+    record.findings.iter().filter_map(said).collect()
+}
+
+/// The place of the finding's region in the record's list, and what is said of it.
+fn place(finding: &Finding) -> Option<(usize, &str)> {
+    let index = (finding.region? as usize).checked_sub(1)?;
+    Some((index, finding.clause.as_deref()?))
+}
+
+/// `Reads run faster.` out of `reads run faster`.
+fn sentence(clause: &str) -> String {
+    let mut letters = clause.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters.by_ref()).chain(['.']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clause_becomes_a_sentence() {
+        assert_eq!(sentence("reads run faster"), "Reads run faster.");
+        assert_eq!(sentence("x"), "X.");
+    }
 }

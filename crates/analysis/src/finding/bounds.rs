@@ -4,9 +4,9 @@
 use ioscape_model::units::{show_percent, show_rate};
 use ioscape_model::{Estimate, Finding, FindingCode, Region};
 
-use super::family::{Axis, graph, place_figures, size};
+use super::family::{Axis, graph, size};
 use super::policy::{Policy, policy};
-use super::{Evidence, FAR_BEYOND, finding};
+use super::{Evidence, FAR_BEYOND, finding, finding_in};
 
 /// A layer is held to set the pace where it makes requests this many times slower.
 const SLOWER_MIN: f64 = 1.5;
@@ -76,8 +76,7 @@ pub(super) fn bound(evidence: &Evidence<'_>, region: &Region) -> Option<Finding>
     if clauses.is_empty() {
         return None;
     }
-    let text = region.sentence(&clauses.join("; "));
-    Some(finding(FindingCode::Bound, text, &place_figures(region)))
+    Some(finding_in(region, FindingCode::Bound, clauses.join("; "), &[]))
 }
 
 fn reads_bound(evidence: &Evidence<'_>, region: &Region) -> Option<String> {

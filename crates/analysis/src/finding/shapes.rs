@@ -7,8 +7,8 @@ use ioscape_model::graph::{GOOD_FRACTION, Good};
 use ioscape_model::units::{show_percent, show_rate};
 use ioscape_model::{Finding, FindingCode, Interval, Region};
 
-use super::family::{Axis, Effect, Spot, graph, place_figures, range, size, times};
-use super::{Evidence, finding};
+use super::family::{Axis, Effect, Spot, graph, range, size, times};
+use super::{Evidence, finding_in};
 
 /// The curve is saturated from this share on.
 const SATURATED_SHARE: f64 = 0.9;
@@ -36,7 +36,7 @@ pub(super) fn read_write_ratio(evidence: &Evidence<'_>, region: &Region) -> Opti
         Effect::Loss => rates(&writes, &reads),
         _ => rates(&reads, &writes),
     };
-    let text = region.sentence(&format!("{comparison}: {rates}"));
+    let clause = format!("{comparison}: {rates}");
     let mut figures = vec![
         ("reads_bytes_per_s", reads.throughput().mean),
         ("writes_bytes_per_s", writes.throughput().mean),
@@ -44,8 +44,7 @@ pub(super) fn read_write_ratio(evidence: &Evidence<'_>, region: &Region) -> Opti
         ("writes_read_frac", writes.value),
     ];
     figures.extend(ratio_figures(&ratio));
-    figures.extend(place_figures(region));
-    Some(finding(FindingCode::ReadWriteRatio, text, &figures))
+    Some(finding_in(region, FindingCode::ReadWriteRatio, clause, &figures))
 }
 
 /// What sequential requests bring: the two ends of the graph of `seq_frac`.
@@ -65,14 +64,13 @@ pub(super) fn sequentiality(evidence: &Evidence<'_>, region: &Region) -> Option<
         }
     };
     let rates = rates(&sequential, &random);
-    let text = region.sentence(&format!("{comparison}: {rates}, {ends}"));
+    let clause = format!("{comparison}: {rates}, {ends}");
     let mut figures = vec![
         ("sequential_bytes_per_s", sequential.throughput().mean),
         ("random_bytes_per_s", random.throughput().mean),
     ];
     figures.extend(ratio_figures(&ratio));
-    figures.extend(place_figures(region));
-    Some(finding(FindingCode::Sequentiality, text, &figures))
+    Some(finding_in(region, FindingCode::Sequentiality, clause, &figures))
 }
 
 /// The sizes worth using: those around the best that give 75 % of it. Nothing is said about sizes
@@ -105,15 +103,14 @@ pub(super) fn good_sizes(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
             size(best.value),
         )
     };
-    let mut figures = vec![
+    let figures = [
         ("smallest_good_size_bytes", smallest.value),
         ("largest_good_size_bytes", largest.value),
         ("smallest_good_bytes_per_s", smallest.throughput().mean),
         ("best_size_bytes", best.value),
         ("best_bytes_per_s", best.throughput().mean),
     ];
-    figures.extend(place_figures(region));
-    Some(finding(FindingCode::GoodSizes, region.sentence(&clause), &figures))
+    Some(finding_in(region, FindingCode::GoodSizes, clause, &figures))
 }
 
 /// The size from which larger requests bring little more, and whether the largest bring less.
@@ -126,8 +123,8 @@ pub(super) fn saturation(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
     let saturated = &sizes[at];
     let gain = best.throughput().over(&first.throughput());
     let fall = last.throughput().over(&best.throughput());
-    let text = region.sentence(&saturation_words(&sizes, at, &gain, &fall));
-    let mut figures = vec![
+    let clause = saturation_words(&sizes, at, &gain, &fall);
+    let figures = [
         ("saturation_size_bytes", saturated.value),
         ("saturation_bytes_per_s", saturated.throughput().mean),
         ("largest_size_bytes", last.value),
@@ -136,8 +133,7 @@ pub(super) fn saturation(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
         ("gain_high_ratio", gain.high),
         ("largest_over_best_ratio", fall.mean),
     ];
-    figures.extend(place_figures(region));
-    Some(finding(FindingCode::Saturation, text, &figures))
+    Some(finding_in(region, FindingCode::Saturation, clause, &figures))
 }
 
 /// `gain` is the best over the smallest size, `fall` the largest over the best; the size at place
@@ -206,13 +202,13 @@ pub(super) fn concurrency(evidence: &Evidence<'_>, region: &Region) -> Option<Fi
             format!("concurrency has no effect shown (ratio {}), {counts}", range(&ratio_most))
         }
     };
-    let mut text = region.sentence(&format!("{clause}, {}", rates(most, one)));
+    let mut clause = format!("{clause}, {}", rates(most, one));
     let peak = &spots[Good::around_best(&throughputs(&spots))?.best];
     let over_ends = [one, most].map(|end| peak.throughput().over(&end.throughput()));
     if over_ends.iter().all(|ratio| ratio.effect() == Effect::Gain) {
         let _ = write!(
-            text,
-            " The most, {}, is reached with {}.",
+            clause,
+            ". The most, {}, is reached with {}",
             show_rate(peak.throughput().mean),
             processes(peak.value)
         );
@@ -226,8 +222,7 @@ pub(super) fn concurrency(evidence: &Evidence<'_>, region: &Region) -> Option<Fi
         ("best_bytes_per_s", peak.throughput().mean),
     ];
     figures.extend(ratio_figures(&ratio_most));
-    figures.extend(place_figures(region));
-    Some(finding(FindingCode::Concurrency, text, &figures))
+    Some(finding_in(region, FindingCode::Concurrency, clause, &figures))
 }
 
 /// The two ends of a graph, where they are at least `apart` from one another.

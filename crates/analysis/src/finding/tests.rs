@@ -600,7 +600,13 @@ fn every_finding_has_finite_figures_with_units_and_one_sentence_or_more() {
             counts
         });
     assert_eq!(codes["good_sizes"], 2);
+    let regions: Vec<u32> = found.iter().filter_map(|finding| finding.region).collect();
+    assert!(regions.contains(&1) && regions.contains(&2) && regions.is_sorted(), "{regions:?}");
     for finding in &found {
+        let region = finding.region.map(|number| &world.regions[number as usize - 1]);
+        let said = region.zip(finding.clause.as_ref()).map(|(region, said)| region.sentence(said));
+        assert_eq!(finding.region.is_some(), finding.figures.contains_key("region_from_bytes"));
+        assert_eq!(said, finding.region.map(|_| finding.text.clone()));
         assert_eq!(finding.revision, 7);
         assert!(finding.text.ends_with('.') && !finding.text.contains("NaN"), "{}", finding.text);
         assert!(finding.figures.values().all(|value| value.is_finite()), "{finding:?}");

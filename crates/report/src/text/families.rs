@@ -29,10 +29,10 @@ struct Row {
 /// All regions, in the order of the map.
 pub(super) fn families(page: &mut Page, record: &Record, samples: &Samples<'_>) {
     let mut began = false;
-    for region in &record.regions {
+    for (index, region) in record.regions.iter().enumerate() {
         let family = Family::new(region, samples);
         let rows: Vec<Row> = family.graphs.iter().filter_map(row).collect();
-        let told = sayings::in_region(record, region);
+        let told = sayings::in_region(record, index);
         let rest = told.iter().filter(|(code, _)| !SHOWN.contains(code));
         let sentences: Vec<&String> = rest.map(|(_, sentence)| sentence).collect();
         if rows.is_empty() && sentences.is_empty() {

@@ -367,6 +367,8 @@ fn findings() -> Vec<Finding> {
     .map(|(code, text)| Finding {
         code,
         text: text.into(),
+        region: None,
+        clause: None,
         figures: BTreeMap::new(),
         layer: ioscape_model::Layer::default(),
         revision: 4,
@@ -376,6 +378,8 @@ fn findings() -> Vec<Finding> {
         code: FindingCode::GoodSizes,
         text: "In the storage region (244 MiB to 1 GiB), good request sizes are 256 KiB to 1 MiB."
             .into(),
+        region: Some(3),
+        clause: Some("good request sizes are 256 KiB to 1 MiB".into()),
         figures: BTreeMap::from([("region_from_bytes".into(), READ_CACHE)]),
         layer: ioscape_model::Layer::default(),
         revision: 4,

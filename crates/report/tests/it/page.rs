@@ -241,7 +241,10 @@ fn whatever_a_record_says_stays_text() {
     let mut header = serde_json::to_value(&full.header).unwrap();
     poisoned(&mut header, poison);
     let mut record = Record { header: serde_json::from_value(header).unwrap(), ..full.clone() };
-    record.findings.iter_mut().for_each(|finding| finding.text = poison.into());
+    for finding in &mut record.findings {
+        finding.text = poison.into();
+        finding.clause = finding.clause.take().map(|_| poison.into());
+    }
     record.regions.iter_mut().for_each(|region| region.name = poison.into());
     record.warnings.iter_mut().for_each(|w| (w.text, w.remedy) = (poison.into(), poison.into()));
     record.map.as_mut().unwrap().log = vec![poison.into()];
