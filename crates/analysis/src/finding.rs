@@ -278,11 +278,11 @@ fn finding(code: FindingCode, text: String, figures: &[(&str, f64)]) -> Finding 
 fn finding_in(
     region: &Region,
     code: FindingCode,
-    clause: String,
+    clause: &str,
     figures: &[(&str, f64)],
 ) -> Finding {
     let figures = [figures, &family::place_figures(region)].concat();
-    Finding { clause: Some(clause.clone()), ..finding(code, region.sentence(&clause), &figures) }
+    Finding { clause: Some(clause.to_owned()), ..finding(code, region.sentence(clause), &figures) }
 }
 
 #[cfg(test)]

@@ -499,12 +499,19 @@ impl Workload {
 
     /// The five parameters and every other key that is not at its default, as they are typed.
     pub fn literal(&self) -> String {
+        let five = KEYS.iter().filter(|key| key.kind == Kind::Parameter);
+        let five = five.map(|key| (key.name, (key.show)(self)));
+        let pairs = five.chain(self.unusual_pairs());
+        pairs.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+    }
+
+    /// Keys besides the five parameters that are not at their default, with their values as they
+    /// are typed: `("access", "direct")`.
+    pub fn unusual_pairs(&self) -> impl Iterator<Item = (&'static str, String)> {
         let usual = Self { align: self.default_align(), ..Self::default() };
-        let (five, others): (Vec<&Key>, Vec<&Key>) =
-            KEYS.iter().partition(|key| key.kind == Kind::Parameter);
-        let others = others.iter().filter(|key| (key.show)(self) != (key.show)(&usual));
-        let pairs = five.iter().chain(others);
-        pairs.map(|key| format!("{}={}", key.name, (key.show)(self))).collect::<Vec<_>>().join(",")
+        let others = KEYS.iter().filter(|key| key.kind != Kind::Parameter);
+        let unusual = others.filter(move |key| (key.show)(self) != (key.show)(&usual));
+        unusual.map(|key| (key.name, (key.show)(self)))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Figures as people read them: with unit and interval, and no digit that is not known.
 
+use std::fmt::Write as _;
+
 pub(crate) use ioscape_model::units::{show_percent as percent, show_size as size};
 use ioscape_model::units::{show_seconds, three_digits};
 use ioscape_model::{Interval, Workload};
@@ -62,10 +64,8 @@ pub(crate) fn workload(work: &Workload) -> String {
         percent(work.seq_frac),
         count_es(work.process_num as usize, "process"),
     );
-    // Keys beyond the five follow the fifth comma of the literal.
-    for extra in work.literal().split(',').skip(5) {
-        text.push_str(", ");
-        text.push_str(extra);
+    for (key, value) in work.unusual_pairs() {
+        let _ = write!(text, ", {key}={value}");
     }
     text
 }

@@ -254,9 +254,8 @@ fn focal_words(region: &ioscape_model::Region) -> String {
             n => format!("{n} processes"),
         },
     );
-    // Keys beyond the five follow the fifth comma of the literal.
-    for extra in work.literal().split(',').skip(5) {
-        let _ = write!(text, ", {}", extra.replace('=', " = "));
+    for (key, value) in work.unusual_pairs() {
+        let _ = write!(text, ", {key} = {value}");
     }
     text
 }

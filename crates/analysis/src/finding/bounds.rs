@@ -76,7 +76,7 @@ pub(super) fn bound(evidence: &Evidence<'_>, region: &Region) -> Option<Finding>
     if clauses.is_empty() {
         return None;
     }
-    Some(finding_in(region, FindingCode::Bound, clauses.join("; "), &[]))
+    Some(finding_in(region, FindingCode::Bound, &clauses.join("; "), &[]))
 }
 
 fn reads_bound(evidence: &Evidence<'_>, region: &Region) -> Option<String> {

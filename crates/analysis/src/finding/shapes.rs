@@ -44,7 +44,7 @@ pub(super) fn read_write_ratio(evidence: &Evidence<'_>, region: &Region) -> Opti
         ("writes_read_frac", writes.value),
     ];
     figures.extend(ratio_figures(&ratio));
-    Some(finding_in(region, FindingCode::ReadWriteRatio, clause, &figures))
+    Some(finding_in(region, FindingCode::ReadWriteRatio, &clause, &figures))
 }
 
 /// What sequential requests bring: the two ends of the graph of `seq_frac`.
@@ -70,7 +70,7 @@ pub(super) fn sequentiality(evidence: &Evidence<'_>, region: &Region) -> Option<
         ("random_bytes_per_s", random.throughput().mean),
     ];
     figures.extend(ratio_figures(&ratio));
-    Some(finding_in(region, FindingCode::Sequentiality, clause, &figures))
+    Some(finding_in(region, FindingCode::Sequentiality, &clause, &figures))
 }
 
 /// The sizes worth using: those around the best that give 75 % of it. Nothing is said about sizes
@@ -110,7 +110,7 @@ pub(super) fn good_sizes(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
         ("best_size_bytes", best.value),
         ("best_bytes_per_s", best.throughput().mean),
     ];
-    Some(finding_in(region, FindingCode::GoodSizes, clause, &figures))
+    Some(finding_in(region, FindingCode::GoodSizes, &clause, &figures))
 }
 
 /// The size from which larger requests bring little more, and whether the largest bring less.
@@ -133,7 +133,7 @@ pub(super) fn saturation(evidence: &Evidence<'_>, region: &Region) -> Option<Fin
         ("gain_high_ratio", gain.high),
         ("largest_over_best_ratio", fall.mean),
     ];
-    Some(finding_in(region, FindingCode::Saturation, clause, &figures))
+    Some(finding_in(region, FindingCode::Saturation, &clause, &figures))
 }
 
 /// `gain` is the best over the smallest size, `fall` the largest over the best; the size at place
@@ -222,7 +222,7 @@ pub(super) fn concurrency(evidence: &Evidence<'_>, region: &Region) -> Option<Fi
         ("best_bytes_per_s", peak.throughput().mean),
     ];
     figures.extend(ratio_figures(&ratio_most));
-    Some(finding_in(region, FindingCode::Concurrency, clause, &figures))
+    Some(finding_in(region, FindingCode::Concurrency, &clause, &figures))
 }
 
 /// The two ends of a graph, where they are at least `apart` from one another.

@@ -49,6 +49,14 @@ fn a_literal_reads_back_as_the_same_workload() {
 }
 
 #[test]
+fn unusual_pairs_are_those_besides_the_five_that_are_not_at_their_default() {
+    let work = Workload::parse("read_frac=0.25,access=direct,depth=8").unwrap();
+    let pairs: Vec<_> = work.unusual_pairs().collect();
+    assert_eq!(pairs, [("depth", "8".to_owned()), ("access", "direct".to_owned())]);
+    assert_eq!(Workload::default().unusual_pairs().count(), 0);
+}
+
+#[test]
 fn json_holds_plain_numbers_and_reads_back() {
     let work = Workload::default();
     let json = serde_json::to_value(&work).unwrap();
