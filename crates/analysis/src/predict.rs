@@ -277,7 +277,7 @@ impl Predictor {
     fn region(&self, work: &Workload) -> String {
         let unique = work.unique_bytes as f64;
         let inside = self.regions.iter().find(|region| unique < region.unique_bytes.to);
-        inside.or(self.regions.last()).map_or_else(String::new, |region| region.name.clone())
+        inside.or(self.regions.last()).map_or_else(String::new, |region| region.name.to_string())
     }
 
     /// The box that was measured.

@@ -5,7 +5,7 @@
 //! transition bands, for a curve measured between two behaviours shows neither. (Chen and
 //! Patterson 1994, section 8, take the arithmetic middle.)
 
-use ioscape_model::{Border, Curve, RegionKind, RegionUniqueBytes};
+use ioscape_model::{Border, Curve, RegionKind, RegionName, RegionUniqueBytes};
 
 /// A narrower region is none.
 const RATIO_MIN: f64 = 1.25;
@@ -18,7 +18,7 @@ const BAND_TO_CAPACITY: f64 = 1.25;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stretch {
     /// What it seems to be.
-    pub name: String,
+    pub name: RegionName,
     /// Where it lies.
     pub unique_bytes: RegionUniqueBytes,
 }
@@ -86,9 +86,9 @@ fn focal(borders: &[Border], from: f64, to: f64) -> f64 {
 
 /// `cache` first, `storage` last; `write-back` beyond the write border but within the read cache,
 /// `write cache` the other way round. What would be called the same is numbered.
-fn names(dividing: &[&Border]) -> Vec<String> {
+fn names(dividing: &[&Border]) -> Vec<RegionName> {
     if dividing.is_empty() {
-        return vec![RegionKind::WholeRange.name(None)];
+        return vec![RegionKind::WholeRange.into()];
     }
     let reads_hit = |i: usize| dividing[i..].iter().any(|border| border.curve != Curve::Write);
     let writes_hit = |i: usize| dividing[i..].iter().any(|border| border.curve != Curve::Read);

@@ -23,7 +23,7 @@ fn border(curve: Curve, capacity: f64, step: f64) -> Border {
 
 /// `(name, from, to)` of each region between 8 and 1024.
 fn stretches(borders: &[Border]) -> Vec<(String, f64, f64)> {
-    let named = |s: Stretch| (s.name, s.unique_bytes.from, s.unique_bytes.to);
+    let named = |s: Stretch| (s.name.to_string(), s.unique_bytes.from, s.unique_bytes.to);
     regions_from(borders, 8.0, 1024.0).into_iter().map(named).collect()
 }
 

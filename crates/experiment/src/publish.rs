@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn findings_of_the_device_layer_carry_the_number_of_the_region_in_the_map() {
         let region = |access| Region {
-            name: RegionKind::Cache.name(None),
+            name: RegionKind::Cache.into(),
             unique_bytes: RegionUniqueBytes { from: 1e7, to: 1e9, focal: 1e8 },
             focal: Workload { access, ..Workload::default() },
             layer: Layer::default(),

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Curve, ElementName, Figure, Interval, RegionUniqueBytes, Want, Warning, Workload, point::finite,
+    Curve, ElementName, Figure, Interval, RegionName, RegionUniqueBytes, Want, Warning, Workload,
+    point::finite,
 };
 
 mod caches;
@@ -233,7 +234,7 @@ pub struct RegionLevel {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionComparison {
     /// What it is.
-    pub name: String,
+    pub name: RegionName,
     /// In the baseline; null where it has no such region.
     pub baseline: Option<RegionLevel>,
     /// In the other.

@@ -48,6 +48,7 @@ mod open_loop;
 pub mod point;
 mod ranks;
 pub mod record;
+mod region;
 pub mod replay;
 pub mod rules;
 pub mod seal;
@@ -79,7 +80,7 @@ pub use host::{Host, READ_AHEAD_BYTES, Target, TargetKind};
 pub use layer::{DeviceLayer, Layer};
 pub use line::{
     Border, BorderUniqueBytes, Curve, Estimate, Finding, FindingCode, FoundBy, Header, Line, Map,
-    Method, ModelLine, Origin, Region, RegionKind, RegionUniqueBytes, Tool,
+    Method, ModelLine, Origin, Tool,
 };
 pub use open_loop::{DONE_MIN, OpenLoop, open_loops};
 pub use point::{
@@ -87,6 +88,7 @@ pub use point::{
 };
 pub use ranks::{Hosts, RankFigures, RankPlace, Ranks, Resource, Waits};
 pub use record::{Record, RecordError};
+pub use region::{Region, RegionKind, RegionName, RegionUniqueBytes, UnknownRegion};
 pub use replay::{CountedIo, ErrorsCompared, Replay, ReplayedOperation, Spacing, Start, WebReplay};
 pub use rules::{Hints, Limits, Range, Ranges, Rules, RulesError};
 pub use suite::{

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Contrast, DeviceLayer, Element, End, Forecast, Hints, Host, Hosts, Interval, Layer, Limits,
-    Point, Ranges, Replay, ResponseTime, Rules, Score, SheetFigures, SheetLine, Suite, Sustained,
-    Target, Trial, Warning, Workload, units::show_size,
+    Point, Ranges, Region, Replay, ResponseTime, Rules, Score, SheetFigures, SheetLine, Suite,
+    Sustained, Target, Trial, Warning, Workload,
 };
 
 /// The record format this build writes.
@@ -300,109 +300,6 @@ pub struct Border {
     pub revision: u32,
 }
 
-/// Extent of a region, bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RegionUniqueBytes {
-    /// From here.
-    pub from: f64,
-    /// To here.
-    pub to: f64,
-    /// Where its family is measured.
-    pub focal: f64,
-}
-
-/// What a region seems to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RegionKind {
-    /// All that was measured: no border divides it.
-    WholeRange,
-    /// Reads hit, and writes are absorbed.
-    Cache,
-    /// Writes are absorbed, and reads go to the storage.
-    WriteCache,
-    /// Reads hit, and writes wait for the storage.
-    WriteBack,
-    /// Nothing is cached.
-    Storage,
-    /// The page cache is passed by.
-    Device,
-}
-
-impl RegionKind {
-    /// The region's name in the record; those that have namesakes are numbered from 1.
-    pub fn name(self, number: Option<usize>) -> String {
-        let name = match self {
-            Self::WholeRange => "whole range",
-            Self::Cache => "cache",
-            Self::WriteCache => "write cache",
-            Self::WriteBack => "write-back",
-            Self::Storage => "storage",
-            Self::Device => "device",
-        };
-        number.map_or_else(|| name.to_owned(), |number| format!("{name} {number}"))
-    }
-
-    /// The names of a map's regions, from the smallest data on: where several are of one kind, they
-    /// are numbered from 1.
-    pub fn names(kinds: &[Self]) -> Vec<String> {
-        let count = |kind: Self, among: &[Self]| among.iter().filter(|one| **one == kind).count();
-        let name = |(at, kind): (usize, &Self)| {
-            kind.name((count(*kind, kinds) > 1).then(|| count(*kind, &kinds[..=at])))
-        };
-        kinds.iter().enumerate().map(name).collect()
-    }
-
-    /// The kind of a region with this name, its number left out.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let bare = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end();
-        let all = [
-            Self::WholeRange,
-            Self::Cache,
-            Self::WriteCache,
-            Self::WriteBack,
-            Self::Storage,
-            Self::Device,
-        ];
-        all.into_iter().find(|kind| kind.name(None) == bare)
-    }
-}
-
-impl Region {
-    /// `cache region`, `whole range`.
-    pub fn noun(&self) -> String {
-        let is_whole = self.name == RegionKind::WholeRange.name(None);
-        if is_whole { self.name.clone() } else { format!("{} region", self.name) }
-    }
-
-    /// `the cache region (8 MiB to 249 MiB)`, as sentences name it.
-    pub fn place(&self) -> String {
-        let at = self.unique_bytes;
-        format!("the {} ({} to {})", self.noun(), show_size(at.from), show_size(at.to))
-    }
-
-    /// `In the cache region (8 MiB to 249 MiB), reads run faster.` out of `reads run faster`.
-    pub fn sentence(&self, clause: &str) -> String {
-        format!("In {}, {clause}.", self.place())
-    }
-}
-
-/// A region.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Region {
-    /// What it seems to be: `cache`, `write-back`, `storage`, …
-    pub name: String,
-    /// Where.
-    pub unique_bytes: RegionUniqueBytes,
-    /// The focal vector: what the other parameters are held at.
-    pub focal: Workload,
-    /// The layer it is about.
-    #[serde(default)]
-    pub layer: Layer,
-    /// The revision of the map this belongs to.
-    #[serde(default)]
-    pub revision: u32,
-}
-
 /// A fitted model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelLine {
@@ -535,25 +432,4 @@ pub struct Resumed {
     pub budget_s: Option<f64>,
     /// What was typed.
     pub command_line: Vec<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sentence_about_a_region_names_its_place() {
-        let region = |name: String| Region {
-            name,
-            unique_bytes: RegionUniqueBytes { from: 8_388_608.0, to: 67_108_864.0, focal: 2e7 },
-            focal: Workload::default(),
-            layer: Layer::Cache,
-            revision: 0,
-        };
-        let cache = region(RegionKind::Cache.name(Some(2)));
-        let said = cache.sentence("reads run faster");
-        assert_eq!(said, "In the cache 2 region (8 MiB to 64 MiB), reads run faster.");
-        let whole = region(RegionKind::WholeRange.name(None));
-        assert_eq!(whole.sentence("x"), "In the whole range (8 MiB to 64 MiB), x.");
-    }
 }

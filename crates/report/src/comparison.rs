@@ -362,7 +362,7 @@ pub(crate) fn regions(system: &SystemComparison, letter: &str) -> Table {
             })
         };
         let ratio = region.ratio.as_ref().map_or_else(unknown, |r| figures::ratio(&span(r)));
-        vec![region.name.clone(), level(&region.baseline), level(&region.other), ratio]
+        vec![region.name.to_string(), level(&region.baseline), level(&region.other), ratio]
     };
     Table { head: head("region", letter), rows: system.regions.iter().map(row).collect() }
 }

@@ -62,7 +62,7 @@ fn chart(record: &Record, region: &Region, index: usize, answers: Answers<'_>) -
     let series: Vec<Series> = series.filter(|series| !series.marks.is_empty()).collect();
     Chart {
         id: format!("costs-{}", index + 1),
-        title: region.name.clone(),
+        title: region.name.to_string(),
         caption: caption(&series, region),
         x: Axis::new("request size", Scale::Log2, Unit::Bytes),
         y: Axis::new("time per request", Scale::Log10, Unit::Seconds),

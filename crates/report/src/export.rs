@@ -18,11 +18,11 @@ pub use openmetrics::openmetrics;
 pub use parquet::ParquetError;
 pub use table::{Column, Table, Values};
 
-use ioscape_model::{Record, Workload};
+use ioscape_model::{Record, RegionName, Workload};
 
 /// The region that a workload lies in.
-fn region<'a>(record: &'a Record, work: &Workload) -> Option<&'a str> {
+fn region(record: &Record, work: &Workload) -> Option<RegionName> {
     let unique = work.unique_bytes as f64;
     let inside = record.regions.iter().find(|region| unique < region.unique_bytes.to);
-    inside.or(record.regions.last()).map(|region| region.name.as_str())
+    inside.or(record.regions.last()).map(|region| region.name)
 }

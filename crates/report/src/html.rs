@@ -230,7 +230,7 @@ fn region_sections(
     let section = |(index, region): (usize, &ioscape_model::Region)| {
         let family = Family::new(region, samples);
         RegionSection {
-            name: region.name.clone(),
+            name: region.name.to_string(),
             extent: crate::chart::stretch(region.unique_bytes.from, region.unique_bytes.to),
             focal: focal_words(region),
             findings: sayings::in_region(record, index).into_iter().map(|(_, said)| said).collect(),

@@ -264,7 +264,7 @@ fn bands(record: &Record) -> Vec<Band> {
     let regions = record.regions.iter().filter(is_drawn).map(|region| Band {
         from: region.unique_bytes.from,
         to: region.unique_bytes.to,
-        name: region.name.clone(),
+        name: region.name.to_string(),
         kind: BandKind::Region,
     });
     let doubts = record.borders.iter().map(|border| Band {

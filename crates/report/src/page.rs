@@ -32,3 +32,16 @@ pub(crate) fn script_json<T: Serialize + ?Sized>(data: &T) -> String {
     let json = serde_json::to_string(data).expect("it is plain data");
     json.replace('<', "\\u003c")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_cannot_end_the_script_and_reads_back_whole() {
+        let text = "</script><b>&\"'";
+        let json = script_json(text);
+        assert!(!json.contains('<'), "{json}");
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+    }
+}

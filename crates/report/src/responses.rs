@@ -21,7 +21,7 @@ pub(crate) fn charts(record: &Record, samples: &Samples<'_>) -> Vec<Chart> {
     let chart = |id: &str, title: &str, pick: &dyn Fn(&Family<'_>) -> Option<Estimate>| {
         let picked = || families.iter().filter_map(|family| Some((family, pick(family)?)));
         let series = picked().enumerate().map(|(index, (family, estimate))| Series {
-            name: family.region.name.clone(),
+            name: family.region.name.to_string(),
             ink: INKS[index % INKS.len()],
             drawn: Drawn::Joined,
             marks: marks(&estimate),

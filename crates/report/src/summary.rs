@@ -75,7 +75,7 @@ fn region_row(family: &Family<'_>, samples: &Samples<'_>) -> RegionRow {
     let focal = family.focal();
     let cached = read.or(focal).and_then(|estimate| estimate.hit_fraction);
     RegionRow {
-        name: family.region.name.clone(),
+        name: family.region.name.to_string(),
         extent: stretch(extent.from, extent.to),
         cached: figures::percent_or_unknown(cached),
         read: Pace::new(read),

@@ -3,6 +3,7 @@
 
 use ioscape_model::{
     Border, CacheComparison, Curve, Figure, Interval, Region, RegionComparison, RegionLevel,
+    RegionName,
 };
 
 use super::{Difference, System, run};
@@ -58,15 +59,16 @@ pub fn regions(
     other: (&System<'_>, &[Region]),
 ) -> Vec<RegionComparison> {
     let run = run::spread(&baseline.0.canaries, &other.0.canaries);
-    let first = |name: &str| name.strip_suffix(" 1").unwrap_or(name).to_owned();
-    let named = |regions: &[Region], name: &str| {
+    let named = |regions: &[Region], name: RegionName| {
         let exact = regions.iter().position(|region| region.name == name);
-        exact.or_else(|| regions.iter().position(|region| first(&region.name) == first(name)))
+        let first = name.with_first_unnumbered();
+        let is_alike = |region: &Region| region.name.with_first_unnumbered() == first;
+        exact.or_else(|| regions.iter().position(is_alike))
     };
-    let mut names: Vec<&str> = baseline.1.iter().map(|region| region.name.as_str()).collect();
-    names
-        .extend(other.1.iter().map(|r| r.name.as_str()).filter(|n| named(baseline.1, n).is_none()));
-    let row = |name: &str| {
+    let mut names: Vec<RegionName> = baseline.1.iter().map(|region| region.name).collect();
+    let others = other.1.iter().map(|region| region.name);
+    names.extend(others.filter(|name| named(baseline.1, *name).is_none()));
+    let row = |name: RegionName| {
         let level = |(system, regions): (&System<'_>, &[Region])| {
             let region = &regions[named(regions, name)?];
             Some((region.unique_bytes, focal(system, region)))
@@ -80,12 +82,7 @@ pub fn regions(
             unique_bytes,
             throughput_bytes_per_s: level.at(LEVEL).ratio,
         };
-        RegionComparison {
-            name: name.to_owned(),
-            baseline: from.map(shown),
-            other: to.map(shown),
-            ratio,
-        }
+        RegionComparison { name, baseline: from.map(shown), other: to.map(shown), ratio }
     };
     names.into_iter().map(row).collect()
 }

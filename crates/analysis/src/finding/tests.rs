@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use ioscape_model::units::{GIB, KIB, MIB};
 use ioscape_model::{
     Access, Border, BorderUniqueBytes, Curve, Estimate, Finding, FoundBy, Host, Interval, Layer,
-    Point, Region, RegionUniqueBytes, ResponseTime, Role, Target, Workload, word,
+    Point, Region, RegionKind, RegionUniqueBytes, ResponseTime, Role, Target, Workload, word,
 };
 
 use super::family::{Effect, size};
@@ -96,9 +96,9 @@ impl World {
 
 fn region(focal_bytes: u64) -> Region {
     let (name, from, to) = if focal_bytes < CACHE_BYTES {
-        ("cache", 8 * MIB, CACHE_BYTES)
+        (RegionKind::Cache, 8 * MIB, CACHE_BYTES)
     } else {
-        ("storage", CACHE_BYTES, 2 * GIB)
+        (RegionKind::Storage, CACHE_BYTES, 2 * GIB)
     };
     let focal = Workload { unique_bytes: focal_bytes, ..Workload::default() };
     let extent = RegionUniqueBytes { from: from as f64, to: to as f64, focal: focal_bytes as f64 };
@@ -644,7 +644,7 @@ fn intervals_of_ratios_add_in_squares() {
 fn sizes_and_places_are_shown_short() {
     let mut whole = region(FOCAL_BYTES[0]);
     assert_eq!(whole.place(), "the cache region (8 MiB to 240 MiB)");
-    whole.name = "whole range".into();
+    whole.name = RegionKind::WholeRange.into();
     assert_eq!(whole.place(), "the whole range (8 MiB to 240 MiB)");
     for (bytes, text) in [(4096.0, "4 KiB"), (1_048_576.0, "1 MiB"), (1.5e9, "1.40 GiB")] {
         assert_eq!(size(bytes), text);

@@ -1,7 +1,9 @@
 //! A formula in place of a record, for tests.
 
 use ioscape_model::units::{GIB, KIB, MIB};
-use ioscape_model::{Hints, Host, Layer, Ranges, Region, RegionUniqueBytes, Workload};
+use ioscape_model::{
+    Hints, Host, Layer, Ranges, Region, RegionKind, RegionUniqueBytes, Workload,
+};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -49,7 +51,7 @@ pub(super) fn training(
 pub(crate) fn region(focal: &Workload, from: u64, to: u64) -> Region {
     let at = focal.unique_bytes as f64;
     Region {
-        name: "region".to_owned(),
+        name: RegionKind::Cache.into(),
         unique_bytes: RegionUniqueBytes { from: from as f64, to: to as f64, focal: at },
         focal: focal.clone(),
         layer: Layer::default(),

@@ -257,7 +257,7 @@ impl BlendPlan {
                 let focal = self.allowed(&self.focal(self.focal_bytes(&stretch.unique_bytes)));
                 let at = focal.unique_bytes as f64;
                 let unique_bytes = RegionUniqueBytes { focal: at, ..stretch.unique_bytes };
-                let device = RegionKind::Device.name(None);
+                let device = RegionKind::Device.into();
                 let name = if self.settings.seeks_borders { stretch.name } else { device };
                 Region { name, unique_bytes, focal, layer: Layer::default(), revision: 0 }
             })
@@ -542,7 +542,7 @@ fn name_by_hits(regions: &mut [Region], points: &[Point]) {
 }
 
 fn kind_by_hits(region: &Region, points: &[Point]) -> RegionKind {
-    let kind = RegionKind::from_name(&region.name).unwrap_or(RegionKind::WholeRange);
+    let kind = region.name.kind;
     if !matches!(kind, RegionKind::Storage | RegionKind::WriteBack) {
         return kind;
     }

@@ -132,7 +132,7 @@ impl Global75Plan {
     fn region(&self, focal: &Workload) -> Region {
         let range = self.graphs.ranges.unique_bytes;
         Region {
-            name: RegionKind::WholeRange.name(None),
+            name: RegionKind::WholeRange.into(),
             unique_bytes: RegionUniqueBytes {
                 from: range.min as f64,
                 to: range.max as f64,

@@ -49,7 +49,7 @@ impl Plan for OrthogonalPlan {
         let range = self.ranges.unique_bytes;
         let focal = middle(&self.ranges);
         let region = Region {
-            name: RegionKind::WholeRange.name(None),
+            name: RegionKind::WholeRange.into(),
             unique_bytes: RegionUniqueBytes {
                 from: range.min as f64,
                 to: range.max as f64,

@@ -66,7 +66,7 @@ pub fn visits(record: &Record) -> Table {
 /// Which run, which region, and all keys of the workload.
 fn workload<T>(table: &mut Builder<'_, T>, record: &Record, of: impl Fn(&T) -> &Workload) {
     table.text("run_id", |_| Some(record.header.run_id.clone()));
-    table.text("region", |item| region(record, of(item)).map(str::to_owned));
+    table.text("region", |item| region(record, of(item)).map(String::from));
     table.integer("unique_bytes", |item| Some(of(item).unique_bytes));
     table.integer("size_mean_bytes", |item| Some(of(item).size_mean));
     table.text("size_dist", |item| Some(word(of(item).size_dist)));

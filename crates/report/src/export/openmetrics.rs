@@ -127,9 +127,9 @@ fn estimates(text: &mut String, record: &Record) {
     for (name, unit, help, figure) in FIGURES {
         let mut family = Family::gauge(text, name, unit, help);
         for estimate in &record.estimates {
-            let region = region(record, &estimate.workload).unwrap_or_default();
+            let region = region(record, &estimate.workload).map_or_else(String::new, String::from);
             let workload = estimate.workload.literal();
-            family.sample(&[("workload", &workload), ("region", region)], figure(estimate));
+            family.sample(&[("workload", &workload), ("region", &region)], figure(estimate));
         }
     }
 }
@@ -160,7 +160,8 @@ fn regions(text: &mut String, record: &Record) {
         let mut family = Family::gauge(text, &format!("region_{part}"), "bytes", help);
         for (index, region) in record.regions.iter().enumerate() {
             let number = (index + 1).to_string();
-            let labels = [("number", number.as_str()), ("region", &region.name)];
+            let name = region.name.to_string();
+            let labels = [("number", number.as_str()), ("region", &name)];
             family.sample(&labels, Some(figure(region)));
         }
     }

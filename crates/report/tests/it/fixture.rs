@@ -9,8 +9,9 @@ use ioscape_model::units::{GIB, KIB, MIB};
 use ioscape_model::{Advice, AdviceKind, Conclusion, Grade, Trust};
 use ioscape_model::{
     Border, BorderUniqueBytes, Code, Curve, End, EndReason, Estimate, Finding, FindingCode,
-    FoundBy, Header, Host, Interval, Map, Method, Point, Ranges, Record, Region, RegionUniqueBytes,
-    ResponseTime, Role, Rules, Severity, Spent, Target, TargetKind, Tool, Warning, Words, Workload,
+    FoundBy, Header, Host, Interval, Map, Method, Point, Ranges, Record, Region, RegionKind,
+    RegionUniqueBytes, ResponseTime, Role, Rules, Severity, Spent, Target, TargetKind, Tool,
+    Warning, Words, Workload,
 };
 
 const WRITE_CACHE: f64 = 61.0 * MIB as f64;
@@ -187,17 +188,17 @@ fn header() -> Header {
 }
 
 fn regions() -> Vec<Region> {
-    let region = |name: &str, from: f64, to: f64, focal_mib: u64| Region {
-        name: name.into(),
+    let region = |kind: RegionKind, from: f64, to: f64, focal_mib: u64| Region {
+        name: kind.into(),
         unique_bytes: RegionUniqueBytes { from, to, focal: (focal_mib * MIB) as f64 },
         focal: Workload { unique_bytes: focal_mib * MIB, size_mean: 32 * KIB, ..work() },
         layer: ioscape_model::Layer::default(),
         revision: 4,
     };
     vec![
-        region("cache", 8.0 * MIB as f64, WRITE_CACHE, 22),
-        region("write-back", WRITE_CACHE, READ_CACHE, 122),
-        region("storage", READ_CACHE, GIB as f64, 500),
+        region(RegionKind::Cache, 8.0 * MIB as f64, WRITE_CACHE, 22),
+        region(RegionKind::WriteBack, WRITE_CACHE, READ_CACHE, 122),
+        region(RegionKind::Storage, READ_CACHE, GIB as f64, 500),
     ]
 }
 

@@ -159,7 +159,6 @@ fn a_hostile_path_cannot_move_the_cursor() {
     let mut record = fixture::full();
     let name = "a\u{1b}[2Jb\rc\u{9b}31md";
     record.header.target.path = name.into();
-    record.regions[0].name = name.into();
     record.findings[0].text = name.into();
     record.warnings[0].remedy = name.into();
     let summary = text(&record, name, 80, false);

@@ -1,6 +1,6 @@
 //! A predictor that was stored and read back is the one that was fitted.
 
-use ioscape_model::{Layer, Region, RegionUniqueBytes, Workload};
+use ioscape_model::{Layer, Region, RegionKind, RegionUniqueBytes, Workload};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
@@ -16,7 +16,7 @@ const MIB: u64 = 1 << 20;
 fn explored(seed: u64, wave: f64) -> Training {
     let mut training = training(seed, 60, 0.03);
     let sample = training.samples[0].clone();
-    for (name, from, to) in [("cache", 8, 256), ("storage", 256, 1024)] {
+    for (kind, from, to) in [(RegionKind::Cache, 8, 256), (RegionKind::Storage, 256, 1024)] {
         let focal = Workload { unique_bytes: u64::midpoint(from, to) * MIB, ..Workload::default() };
         let mut family = vec![focal.clone()];
         family
@@ -32,7 +32,7 @@ fn explored(seed: u64, wave: f64) -> Training {
         let (from, to) = ((from * MIB) as f64, (to * MIB) as f64);
         let unique_bytes = RegionUniqueBytes { from, to, focal: focal.unique_bytes as f64 };
         training.regions.push(Region {
-            name: name.into(),
+            name: kind.into(),
             unique_bytes,
             focal,
             layer: Layer::default(),

@@ -145,7 +145,7 @@ fn a_region_is_named_by_who_answers_there() {
                 focal: (from + to) as f64 / 2.0,
             };
             Region {
-                name: kind.name(None),
+                name: kind.into(),
                 unique_bytes,
                 focal: Workload::default(),
                 layer: ioscape_model::Layer::Cache,
@@ -164,7 +164,7 @@ fn a_region_is_named_by_who_answers_there() {
             }
         });
         name_by_hits(&mut regions, &points);
-        regions.map(|region| region.name)
+        regions.map(|region| region.name.to_string())
     };
     let storage = RegionKind::Storage;
     assert_eq!(names(storage, 0.3, 0.3), ["cache", "storage"]);
