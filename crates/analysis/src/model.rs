@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use ioscape_model::Workload;
 use ioscape_model::line::ParameterValue;
+use ioscape_model::{ModelName, Workload};
 use serde::{Deserialize, Serialize};
 
 pub mod blend;
@@ -35,8 +35,8 @@ pub struct Guess {
 
 /// A fitted model.
 pub trait Model: Debug + Send + Sync {
-    /// `blend`, `product`, ...
-    fn name(&self) -> &'static str;
+    /// Which model it is.
+    fn name(&self) -> ModelName;
 
     /// What it says about a workload; `None` where it has nothing to say.
     fn predict(&self, work: &Workload) -> Option<Guess>;

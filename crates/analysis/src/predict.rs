@@ -403,7 +403,7 @@ impl Predictor {
     /// The fitted models as lines of a record.
     pub fn model_lines(&self, revision: u32) -> Vec<ModelLine> {
         let line = |model: &dyn Model| ModelLine {
-            name: model.name().to_owned(),
+            name: model.name(),
             parameters: model.parameters(),
             cross_validated_error: None,
             interval_factor: None,

@@ -5,10 +5,11 @@
 //! borders that the record had declared before anything was drawn; and how far the workloads are
 //! from themselves when measured twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ioscape_model::{
-    Border, Errors, Figure, Point, Repeatability, Role, Validation, ValidationPoint, Workload,
+    Border, Errors, Figure, ModelName, Point, Repeatability, Role, Validation, ValidationPoint,
+    Workload,
 };
 use ioscape_stats::quantile;
 
@@ -18,8 +19,6 @@ pub use statistics::{median_interval, rank_correlation, weighted_median};
 
 use crate::predict::Predictor;
 
-/// The model whose intervals are tried; the others have none.
-pub const BLEND: &str = "blend";
 /// A border's band begins at this many times its onset ...
 const BAND_ONSET: f64 = 0.8;
 /// ... and ends at this many times its capacity.
@@ -51,18 +50,19 @@ const PARAMETERS: [Parameter; 5] = [
     ("process_num", |work| f64::from(work.process_num)),
 ];
 
-/// What every model says about a workload. A figure without width has no interval.
-pub fn answers(predictor: &Predictor, work: &Workload) -> BTreeMap<String, Figure> {
-    let mut figures: BTreeMap<String, Figure> = BTreeMap::new();
+/// What every model says about a workload. A figure without width has no interval: only those of the
+/// blend have one.
+pub fn answers(predictor: &Predictor, work: &Workload) -> BTreeMap<ModelName, Figure> {
+    let mut figures: BTreeMap<ModelName, Figure> = BTreeMap::new();
     let predictor = predictor.layer(work);
     for model in predictor.models() {
         if let Some(guess) = model.predict(work) {
             let value = guess.ln_throughput.exp();
-            figures.insert(model.name().to_owned(), Figure { value, low: value, high: value });
+            figures.insert(model.name(), Figure { value, low: value, high: value });
         }
     }
     let calibrated = predictor.predict("", work).throughput_bytes_per_s;
-    figures.insert(BLEND.to_owned(), calibrated);
+    figures.insert(ModelName::Blend, calibrated);
     figures
 }
 
@@ -70,7 +70,7 @@ pub fn answers(predictor: &Predictor, work: &Workload) -> BTreeMap<String, Figur
 pub fn points(
     visits: &[Point],
     borders: &[Border],
-    answer: impl Fn(&Workload) -> BTreeMap<String, Figure>,
+    answer: impl Fn(&Workload) -> BTreeMap<ModelName, Figure>,
 ) -> Vec<ValidationPoint> {
     let mut points: Vec<ValidationPoint> = Vec::new();
     for visit in visits.iter().filter(|visit| visit.role == Role::Validation) {
@@ -99,12 +99,10 @@ fn is_in_a_band(work: &Workload, borders: &[Border]) -> bool {
 /// Scores every model on the workloads that were visited twice.
 pub fn validation(trial: Trial, points: Vec<ValidationPoint>) -> Validation {
     let scored: Vec<&ValidationPoint> = points.iter().filter(|point| point.is_scored()).collect();
-    let mut names: Vec<&String> =
-        scored.iter().flat_map(|point| point.predicted_bytes_per_s.keys()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let models = names.iter().map(|name| ((*name).clone(), errors(&scored, name)));
-    let correlations = names.iter().map(|name| ((*name).clone(), correlations(&scored, name)));
+    let names = scored.iter().flat_map(|point| point.predicted_bytes_per_s.keys());
+    let names: BTreeSet<ModelName> = names.copied().collect();
+    let models = names.iter().map(|name| (*name, errors(&scored, *name)));
+    let correlations = names.iter().map(|name| (*name, correlations(&scored, *name)));
     Validation {
         record: trial.record,
         seed: trial.seed,
@@ -143,15 +141,15 @@ impl Answer<'_> {
     }
 }
 
-fn answered<'a>(scored: &[&'a ValidationPoint], model: &str) -> Vec<Answer<'a>> {
+fn answered<'a>(scored: &[&'a ValidationPoint], model: ModelName) -> Vec<Answer<'a>> {
     let answer = |point: &&'a ValidationPoint| {
-        let figure = *point.predicted_bytes_per_s.get(model)?;
+        let figure = *point.predicted_bytes_per_s.get(&model)?;
         Some(Answer { point, figure, measured: point.mean_bytes_per_s() })
     };
     scored.iter().filter_map(answer).collect()
 }
 
-fn errors(scored: &[&ValidationPoint], model: &str) -> Errors {
+fn errors(scored: &[&ValidationPoint], model: ModelName) -> Errors {
     let answers = answered(scored, model);
     let all = sorted(answers.iter().map(Answer::error).collect());
     let log_errors = sorted(answers.iter().map(Answer::log_error).collect());
@@ -182,7 +180,7 @@ fn errors(scored: &[&ValidationPoint], model: &str) -> Errors {
 }
 
 /// Rank correlation of the errors with each parameter that took more than one value.
-fn correlations(scored: &[&ValidationPoint], model: &str) -> BTreeMap<String, f64> {
+fn correlations(scored: &[&ValidationPoint], model: ModelName) -> BTreeMap<String, f64> {
     let answers = answered(scored, model);
     let errors: Vec<f64> = answers.iter().map(Answer::error).collect();
     let with = |(name, read): &Parameter| {

@@ -2,7 +2,7 @@
 
 use ioscape_analysis::predict::{Caches, Predictor};
 use ioscape_model::units::parse_size;
-use ioscape_model::{Prediction, Predictions};
+use ioscape_model::{ModelName, Prediction, Predictions};
 use ioscape_report::{Ground, WhatIf};
 
 use crate::application;
@@ -48,7 +48,7 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
         predictor = predictor.with_caches(&caches).map_err(|error| named(error.to_string()))?;
     }
     let document = Predictions {
-        model: predictor.models().first().map_or("blend", |model| model.name()).to_owned(),
+        model: ModelName::Blend,
         predictions: answers(&predictor, &asked, args.p99_max),
         warnings: ioscape_report::bearing_doubts(&record),
     };

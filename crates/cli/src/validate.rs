@@ -18,8 +18,8 @@ use ioscape_experiment::validate::{self as drawing, Space};
 use ioscape_experiment::{Exploration, Watch};
 use ioscape_model::units::{show_bytes, show_percent, show_seconds};
 use ioscape_model::{
-    Access, Code, EndReason, Header, Host, Hosts, Method, Record, Target, Validation, Warning,
-    Workload,
+    Access, Code, EndReason, Header, Host, Hosts, Method, ModelName, Record, Target, Validation,
+    Warning, Workload,
 };
 use ioscape_report::ValidationPage;
 use ioscape_suite::critique;
@@ -321,7 +321,7 @@ fn single_points(args: &ValidateArgs) -> anyhow::Result<Vec<(String, f64)>> {
 /// The error counts only where a tolerance was asked for.
 fn verdict(args: &ValidateArgs, validation: &Validation) -> Exit {
     let Some(asked) = args.tolerance else { return Exit::Fine };
-    let reached = validation.models.get(score::BLEND).map(|errors| errors.median);
+    let reached = validation.models.get(&ModelName::Blend).map(|errors| errors.median);
     match reached {
         Some(median) if median <= asked => Exit::Fine,
         _ => {

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Curve, ElementName, Figure, Interval, RegionName, RegionUniqueBytes, Want, Warning, Workload,
-    point::finite,
+    Curve, ElementName, Figure, Interval, ModelName, RegionName, RegionUniqueBytes, Want, Warning,
+    Workload, point::finite,
 };
 
 mod caches;
@@ -123,7 +123,7 @@ pub struct RankedSystem {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Predictions {
     /// The model that answered.
-    pub model: String,
+    pub model: ModelName,
     /// In the order asked.
     pub predictions: Vec<Prediction>,
     /// What is doubtful about the map that all of them rest on.
@@ -417,7 +417,7 @@ pub struct ValidationPoint {
     /// Throughput of its visits, bytes per second.
     pub measured_bytes_per_s: Vec<f64>,
     /// What each model said beforehand; models that had nothing to say are missing.
-    pub predicted_bytes_per_s: BTreeMap<String, Figure>,
+    pub predicted_bytes_per_s: BTreeMap<ModelName, Figure>,
     /// Whether it lies in a border band that the record declared beforehand.
     pub in_border_band: bool,
 }
@@ -434,10 +434,10 @@ pub struct Validation {
     #[serde(default)]
     pub workloads: u64,
     /// Errors by model.
-    pub models: BTreeMap<String, Errors>,
+    pub models: BTreeMap<ModelName, Errors>,
     /// By model and parameter: rank correlation (Spearman) of the error with the parameter.
     #[serde(default)]
-    pub rank_correlation: BTreeMap<String, BTreeMap<String, f64>>,
+    pub rank_correlation: BTreeMap<ModelName, BTreeMap<String, f64>>,
     /// A perfect prediction would be off by half of it.
     pub repeatability: Repeatability,
     /// Median of |predicted/measured − 1| over all workloads, where each classic benchmark's one

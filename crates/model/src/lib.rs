@@ -80,7 +80,7 @@ pub use host::{Host, READ_AHEAD_BYTES, Target, TargetKind};
 pub use layer::{DeviceLayer, Layer};
 pub use line::{
     Border, BorderUniqueBytes, Curve, Estimate, Finding, FindingCode, FoundBy, Header, Line, Map,
-    Method, ModelLine, Origin, Tool,
+    Method, ModelLine, ModelName, Origin, Tool,
 };
 pub use open_loop::{DONE_MIN, OpenLoop, open_loops};
 pub use point::{

@@ -1,6 +1,7 @@
 //! The lines of a record: one JSON object each, told apart by `kind`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -300,11 +301,45 @@ pub struct Border {
     pub revision: u32,
 }
 
+/// A model that predicts throughput.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelName {
+    /// A law of storage with a Gaussian process for what it misses: predictions come from it.
+    Blend,
+    /// A Gaussian process that knows nothing of storage, to compare with.
+    Gaussian,
+    /// Interpolation within the grid of the orthogonal method, to compare with.
+    Orthogonal,
+    /// The product of single-parameter curves (Chen and Patterson 1994).
+    Product,
+}
+
+impl ModelName {
+    /// As it stands in a record: `blend`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Blend => "blend",
+            Self::Gaussian => "gaussian",
+            Self::Orthogonal => "orthogonal",
+            Self::Product => "product",
+        }
+    }
+}
+
+impl fmt::Display for ModelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// A fitted model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelLine {
-    /// `blend`, `product`, …
-    pub name: String,
+    /// Which one.
+    pub name: ModelName,
     /// Its parameters, with standard errors.
     pub parameters: BTreeMap<String, ParameterValue>,
     /// Median of |ln(measured/predicted)| over workloads left out of the fit; null where the
@@ -432,4 +467,17 @@ pub struct Resumed {
     pub budget_s: Option<f64>,
     /// What was typed.
     pub command_line: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_shown_by_the_names_that_stand_in_a_record() {
+        use ModelName::{Blend, Gaussian, Orthogonal, Product};
+        for name in [Blend, Gaussian, Orthogonal, Product] {
+            assert_eq!(serde_json::to_value(name).unwrap(), name.to_string());
+        }
+    }
 }

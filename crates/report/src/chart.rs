@@ -1,8 +1,8 @@
 //! A graph as data. The page's script draws it (`assets/report.js` reads exactly these fields),
 //! [`Chart::table`] lists it for whoever cannot see it, and `text::plot` draws it in characters.
 
-use ioscape_model::Interval;
 use ioscape_model::units::{show_rate, show_seconds};
+use ioscape_model::{Interval, ModelName};
 use serde::{Serialize, Serializer};
 
 use crate::figures;
@@ -208,16 +208,11 @@ pub(crate) enum Ink {
     Fill,
     /// Canaries.
     Canary,
-    /// The model that answers.
-    Blend,
-    /// The product model of Chen and Patterson.
-    Product,
-    /// The plain Gaussian process.
-    Gaussian,
-    /// Interpolation on the orthogonal grid.
-    Orthogonal,
     /// Everything else.
     Plain,
+    /// What a model predicts.
+    #[serde(untagged)]
+    Model(ModelName),
 }
 
 impl Ink {
@@ -229,11 +224,8 @@ impl Ink {
             Self::Mixed => "mixed",
             Self::Fill => "fill",
             Self::Canary => "canary",
-            Self::Blend => "blend",
-            Self::Product => "product",
-            Self::Gaussian => "gaussian",
-            Self::Orthogonal => "orthogonal",
             Self::Plain => "plain",
+            Self::Model(model) => model.as_str(),
         }
     }
 }

@@ -2,18 +2,12 @@
 //! Patterson 1994, Figs 12 to 15).
 
 use ioscape_model::units::show_percent as percent;
-use ioscape_model::{Dependence, Errors, Record, Validation, word};
+use ioscape_model::{Dependence, Errors, ModelName, Record, Validation, word};
 
-use crate::chart::Ink;
 use crate::figures;
 
 mod graphs;
 pub(crate) mod page;
-
-/// The model that predictions come from.
-const BLEND: &str = "blend";
-/// The paper's own.
-const PRODUCT: &str = "product";
 
 /// What is rendered.
 #[derive(Clone, Copy, Debug)]
@@ -42,23 +36,13 @@ pub(crate) struct Row {
     pub(crate) even_sizes: String,
 }
 
-/// The name a model goes by, and its colour.
-pub(crate) fn ink(model: &str) -> Ink {
-    match model {
-        BLEND => Ink::Blend,
-        PRODUCT => Ink::Product,
-        "gaussian" => Ink::Gaussian,
-        "orthogonal" => Ink::Orthogonal,
-        _ => Ink::Plain,
-    }
-}
-
 /// All models, the one that answers first.
-pub(crate) fn models(validation: &Validation) -> Vec<(&str, &Errors)> {
-    let mut all: Vec<(&str, &Errors)> =
-        validation.models.iter().map(|(name, errors)| (name.as_str(), errors)).collect();
+pub(crate) fn models(validation: &Validation) -> Vec<(ModelName, &Errors)> {
+    let mut all: Vec<(ModelName, &Errors)> =
+        validation.models.iter().map(|(name, errors)| (*name, errors)).collect();
+    let is_compared = |name: &ModelName| *name != ModelName::Blend;
     all.sort_by(|(a, x), (b, y)| {
-        (*a != BLEND).cmp(&(*b != BLEND)).then(x.median.total_cmp(&y.median)).then(a.cmp(b))
+        is_compared(a).cmp(&is_compared(b)).then(x.median.total_cmp(&y.median)).then(a.cmp(b))
     });
     all
 }
@@ -71,7 +55,7 @@ pub(crate) fn rows(validation: &Validation) -> Vec<Row> {
         // A model that had nothing to say about some is not judged by the same workloads.
         name: match errors.workloads as usize {
             answered if answered < scored => format!("{name} ({answered} of {scored})"),
-            _ => name.to_owned(),
+            _ => name.to_string(),
         },
         median: percent(errors.median),
         median_interval: [errors.median_low, errors.median_high]
@@ -122,7 +106,8 @@ pub(crate) fn extent(validation: &Validation) -> String {
 pub(crate) fn sentences(page: &ValidationPage<'_>) -> Vec<String> {
     let validation = page.validation;
     let mut all = Vec::new();
-    let (blend, product) = (validation.models.get(BLEND), validation.models.get(PRODUCT));
+    let of_model = |name| validation.models.get(&name);
+    let (blend, product) = (of_model(ModelName::Blend), of_model(ModelName::Product));
     if let Some(blend) = blend {
         all.push(format!(
             "Half of the predictions are within {} of what was measured, three quarters within {}, \
@@ -135,7 +120,7 @@ pub(crate) fn sentences(page: &ValidationPage<'_>) -> Vec<String> {
             percent(validation.repeatability.median / 2.0),
         ));
         all.extend(coverage(blend));
-        all.push(follows(validation, BLEND));
+        all.push(follows(validation, ModelName::Blend));
     }
     if let (Some(blend), Some(product)) = (blend, product) {
         all.push(format!(
@@ -180,7 +165,7 @@ fn coverage(blend: &Errors) -> Option<String> {
 }
 
 /// The paper's Fig. 13 in a sentence: which parameter the error goes with.
-pub(crate) fn follows(validation: &Validation, model: &str) -> String {
+pub(crate) fn follows(validation: &Validation, model: ModelName) -> String {
     let Some(strongest) = validation.strongest_dependence(model) else {
         return "The error depends on no parameter that could be seen.".to_owned();
     };

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use ioscape_analysis::model::{Training, parameter_kind};
 use ioscape_analysis::predict::{FitError, Predictor};
-use ioscape_analysis::validate::{BLEND, answers};
+use ioscape_analysis::validate::answers;
 use ioscape_model::{Figure, Record, Workload};
 use ioscape_stats::quantile::quantile;
 use rand::{RngExt, SeedableRng};
@@ -46,6 +46,8 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// The law whose predictions were frozen when the corpus was made.
 const FROZEN: &str = "f0dba86";
+/// The law that the others are compared with.
+const BLEND: &str = "blend";
 /// Lists (system, list) whose third was looked at while the law was changed: they are not among what is set aside.
 const SEEN: [(&str, &str); 2] = [("ext4-512m", "a"), ("xfs-512m", "a")];
 /// Samples drawn for an interval.
@@ -174,7 +176,10 @@ impl Corpus {
                 if predictor.refuses(&truth.work).is_some() || !predictor.is_in_range(&truth.work) {
                     continue;
                 }
-                let mut said = answers(&predictor, &truth.work);
+                let mut said: BTreeMap<String, Figure> = answers(&predictor, &truth.work)
+                    .into_iter()
+                    .map(|(model, figure)| (model.to_string(), figure))
+                    .collect();
                 for layer in competitors.iter().filter(|layer| layer.are_of(&truth.work)) {
                     for (law, ln_throughput) in layer.answers(&truth.work) {
                         let value = ln_throughput.exp();

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use ioscape_model::line::ParameterValue;
-use ioscape_model::{Access, Range, State, Workload};
+use ioscape_model::{Access, ModelName, Range, State, Workload};
 use ioscape_stats::least_squares::{Fit, Prior};
 use nalgebra::DVector;
 use serde::{Deserialize, Serialize};
@@ -276,8 +276,8 @@ impl Blend {
 }
 
 impl Model for Blend {
-    fn name(&self) -> &'static str {
-        "blend"
+    fn name(&self) -> ModelName {
+        ModelName::Blend
     }
 
     fn predict(&self, work: &Workload) -> Option<Guess> {

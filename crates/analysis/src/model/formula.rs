@@ -1,9 +1,7 @@
 //! A formula in place of a record, for tests.
 
 use ioscape_model::units::{GIB, KIB, MIB};
-use ioscape_model::{
-    Hints, Host, Layer, Ranges, Region, RegionKind, RegionUniqueBytes, Workload,
-};
+use ioscape_model::{Hints, Host, Layer, Ranges, Region, RegionKind, RegionUniqueBytes, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;

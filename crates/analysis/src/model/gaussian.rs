@@ -6,7 +6,7 @@
 //! extra noise are those that make the samples likeliest, under priors so wide that they only keep
 //! what the samples do not tell from running away.
 
-use ioscape_model::Workload;
+use ioscape_model::{ModelName, Workload};
 use ioscape_stats::gaussian_process::{GaussianProcess, matern52};
 use ioscape_stats::maximise::maximise;
 use nalgebra::DMatrix;
@@ -78,8 +78,8 @@ impl Gaussian {
 }
 
 impl Model for Gaussian {
-    fn name(&self) -> &'static str {
-        "gaussian"
+    fn name(&self) -> ModelName {
+        ModelName::Gaussian
     }
 
     fn predict(&self, work: &Workload) -> Option<Guess> {

@@ -4,7 +4,7 @@
 //! Throughput itself is interpolated, linearly in each parameter, as they did. Outside the grid it
 //! stays at the edge.
 
-use ioscape_model::Workload;
+use ioscape_model::{ModelName, Workload};
 
 use super::{Guess, Model, Sample, Training};
 use crate::axis::Axis;
@@ -46,8 +46,8 @@ impl Orthogonal {
 }
 
 impl Model for Orthogonal {
-    fn name(&self) -> &'static str {
-        "orthogonal"
+    fn name(&self) -> ModelName {
+        ModelName::Orthogonal
     }
 
     fn predict(&self, work: &Workload) -> Option<Guess> {

@@ -4,7 +4,7 @@
 //! T(w) = T(focal) · Π f(w's value) / f(focal's value), over the curves of the region that the
 //! workload's `unique_bytes` falls in.
 
-use ioscape_model::{Region, Workload};
+use ioscape_model::{ModelName, Region, Workload};
 use ioscape_stats::monotone::MonotoneCubic;
 use serde::{Deserialize, Serialize};
 
@@ -62,8 +62,8 @@ impl Product {
 }
 
 impl Model for Product {
-    fn name(&self) -> &'static str {
-        "product"
+    fn name(&self) -> ModelName {
+        ModelName::Product
     }
 
     fn predict(&self, work: &Workload) -> Option<Guess> {

@@ -2,7 +2,8 @@
 
 use ioscape_model::units::{GIB, KIB, MIB, show_bytes};
 use ioscape_model::{
-    Access, Border, BorderUniqueBytes, Curve, Hints, Host, Layer, Range, Ranges, Workload,
+    Access, Border, BorderUniqueBytes, Curve, Hints, Host, Layer, ModelName, Range, Ranges,
+    Workload,
 };
 use ioscape_stats::median;
 use rand::{RngExt, SeedableRng};
@@ -215,7 +216,7 @@ fn parameters_that_show_come_back_within_a_seventh() {
     let predictor = Predictor::fit(training(7, 150, 0.02)).unwrap();
     let lines = predictor.model_lines(1);
     let blend = &lines[0];
-    assert_eq!(blend.name, "blend");
+    assert_eq!(blend.name, ModelName::Blend);
     for (name, truth) in [
         ("read_cache_bytes_1", TRUTH.read_cache_bytes),
         ("write_cache_bytes_1", TRUTH.write_cache_bytes),

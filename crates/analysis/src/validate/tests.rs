@@ -48,7 +48,7 @@ fn five(apart: f64, blend: [f64; 5], product: [f64; 5]) -> Validation {
         let with = Figure { value, low: value / 1.1, high: value * 1.1 };
         let value = product[index] * 1e6;
         let without = Figure { value, low: value, high: value };
-        BTreeMap::from([("blend".to_owned(), with), ("product".to_owned(), without)])
+        BTreeMap::from([(ModelName::Blend, with), (ModelName::Product, without)])
     });
     validation(trial(), points)
 }
@@ -62,7 +62,7 @@ fn near(found: f64, expected: f64) {
 fn errors_are_medians_and_quantiles_against_the_geometric_mean() {
     let validation =
         five(1.21, [101.0, 98.0, 105.0, 80.0, 150.0], [200.0, 50.0, 100.0, 300.0, 25.0]);
-    let blend = &validation.models["blend"];
+    let blend = &validation.models[&ModelName::Blend];
     // Sorted: 1, 2, 5, 20, 50 %.
     near(blend.median, 0.05);
     near(blend.p75, 0.20);
@@ -74,7 +74,7 @@ fn errors_are_medians_and_quantiles_against_the_geometric_mean() {
     near(blend.interval_ratio_median.unwrap(), 1.21);
     assert!(blend.median_low <= 0.05 && blend.median_high >= 0.20, "{blend:?}");
     // Sorted: 0, 50, 75, 100, 200 %; |ln|: 0, ln 2, ln 2, ln 3, ln 4.
-    let product = &validation.models["product"];
+    let product = &validation.models[&ModelName::Product];
     near(product.median, 0.75);
     near(product.log_median, 2_f64.ln());
     assert_eq!((product.coverage, product.interval_ratio_median), (None, None));
@@ -86,7 +86,7 @@ fn errors_are_medians_and_quantiles_against_the_geometric_mean() {
 fn the_band_around_a_border_is_left_out_of_one_figure_only() {
     // From 0.8 × 50 to 2 × 70 MiB: the workloads of 64 and 128 MiB.
     let validation = five(1.0, [101.0, 102.0, 300.0, 400.0, 104.0], [100.0; 5]);
-    let blend = &validation.models["blend"];
+    let blend = &validation.models[&ModelName::Blend];
     near(blend.median, 0.04);
     near(blend.median_outside_bands, 0.02);
     assert_eq!(blend.dropped, 2);
@@ -97,16 +97,16 @@ fn the_band_around_a_border_is_left_out_of_one_figure_only() {
 #[test]
 fn the_parameter_that_errors_follow_is_seen() {
     let validation = five(1.0, [101.0, 102.0, 104.0, 108.0, 116.0], [100.0; 5]);
-    let of_blend = &validation.rank_correlation["blend"];
+    let of_blend = &validation.rank_correlation[&ModelName::Blend];
     near(of_blend["unique_bytes"], 1.0);
     assert_eq!(of_blend.len(), 1, "the other parameters did not vary: {of_blend:?}");
-    assert!(validation.rank_correlation["product"].is_empty(), "nor did its error");
+    assert!(validation.rank_correlation[&ModelName::Product].is_empty(), "nor did its error");
 }
 
 #[test]
 fn large_workloads_weigh_more_where_sizes_are_drawn_evenly() {
     let validation = five(1.0, [110.0, 110.0, 110.0, 110.0, 101.0], [100.0; 5]);
-    let blend = &validation.models["blend"];
+    let blend = &validation.models[&ModelName::Blend];
     near(blend.median, 0.10);
     near(blend.median_even_sizes, 0.01);
 }
@@ -121,24 +121,24 @@ fn what_was_visited_once_is_kept_but_not_scored() {
     ];
     let points = points(&visits, &[], |_| {
         let figure = Figure { value: 200e6, low: 200e6, high: 200e6 };
-        BTreeMap::from([("product".to_owned(), figure)])
+        BTreeMap::from([(ModelName::Product, figure)])
     });
     let validation = validation(trial(), points);
     assert_eq!(validation.points.len(), 2, "canaries are no workloads");
-    assert_eq!(validation.models["product"].workloads, 1);
+    assert_eq!(validation.models[&ModelName::Product].workloads, 1);
     assert_eq!((validation.seed, validation.workloads), (7, 5));
-    near(validation.models["product"].median, 1.0);
+    near(validation.models[&ModelName::Product].median, 1.0);
 }
 
 #[test]
 fn a_visit_without_a_completed_request_gives_a_number_still() {
     let visits = [visit(16, Role::Validation, 0.0), visit(16, Role::Validation, 100e6)];
     let figure = Figure { value: 100e6, low: 100e6, high: 100e6 };
-    let points = points(&visits, &[], |_| BTreeMap::from([("blend".to_owned(), figure)]));
+    let points = points(&visits, &[], |_| BTreeMap::from([(ModelName::Blend, figure)]));
     let validation = validation(trial(), points);
-    assert!(validation.models["blend"].median.is_finite());
+    assert!(validation.models[&ModelName::Blend].median.is_finite());
     assert!(validation.repeatability.median.is_finite());
-    near(validation.models["blend"].median, 1e4 - 1.0);
+    near(validation.models[&ModelName::Blend].median, 1e4 - 1.0);
 }
 
 #[test]

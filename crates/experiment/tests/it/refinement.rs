@@ -14,7 +14,7 @@ use ioscape_experiment::plan::extent;
 use ioscape_experiment::plan::{BlendPlan, BlendSettings, Plan, Seen};
 use ioscape_experiment::vector::SystemVector;
 use ioscape_model::{
-    Access, Code, EndReason, Header, Hints, Limits, Point, Record, Role, Workload,
+    Access, Code, EndReason, Header, Hints, Limits, ModelName, Point, Record, Role, Workload,
 };
 use ioscape_test_support::recorded;
 use rand::{RngExt, SeedableRng};
@@ -322,7 +322,7 @@ fn graphs_that_are_missing_have_half_of_the_vectors_time() {
 fn a_map_holds_the_models_and_says_what_they_found() {
     let record = explored(USUAL);
     let revision = record.map.unwrap().revision;
-    let blend = record.models.iter().find(|model| model.name == "blend").unwrap();
+    let blend = record.models.iter().find(|model| model.name == ModelName::Blend).unwrap();
     assert_eq!(blend.revision, revision);
     assert!(blend.parameters.values().all(|p| p.value.is_finite()), "{blend:?}");
     let finding = record

@@ -2,6 +2,7 @@
 //! what of that is more than chance.
 
 use super::{Validation, ValidationPoint};
+use crate::ModelName;
 
 /// Visits that a workload needs to be scored.
 const VISITS_SCORED: usize = 2;
@@ -25,8 +26,8 @@ impl ValidationPoint {
     }
 
     /// |predicted/measured − 1| of a model, where it had an answer.
-    pub fn error(&self, model: &str) -> Option<f64> {
-        let figure = self.predicted_bytes_per_s.get(model)?;
+    pub fn error(&self, model: ModelName) -> Option<f64> {
+        let figure = self.predicted_bytes_per_s.get(&model)?;
         Some((figure.value / self.mean_bytes_per_s() - 1.0).abs())
     }
 
@@ -69,11 +70,11 @@ impl Validation {
 
     /// The parameter that a model's error depends on most; `None` where no rank correlation is
     /// known. A rank correlation of n independent pairs scatters about zero by 1/√(n − 1).
-    pub fn strongest_dependence(&self, model: &str) -> Option<Dependence<'_>> {
-        let by_parameter = self.rank_correlation.get(model)?;
+    pub fn strongest_dependence(&self, model: ModelName) -> Option<Dependence<'_>> {
+        let by_parameter = self.rank_correlation.get(&model)?;
         let (parameter, correlation) =
             by_parameter.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
-        let answered = self.models.get(model).map_or(0, |errors| errors.workloads);
+        let answered = self.models.get(&model).map_or(0, |errors| errors.workloads);
         let sigmas = correlation.abs() * (answered as f64 - 1.0).max(0.0).sqrt();
         Some(Dependence {
             parameter,
@@ -95,7 +96,7 @@ mod tests {
         ValidationPoint {
             workload: Workload { unique_bytes, size_mean: 4096, ..Workload::default() },
             measured_bytes_per_s: measured_bytes_per_s.to_vec(),
-            predicted_bytes_per_s: BTreeMap::from([("blend".to_owned(), figure)]),
+            predicted_bytes_per_s: BTreeMap::from([(ModelName::Blend, figure)]),
             in_border_band: false,
         }
     }
@@ -108,8 +109,8 @@ mod tests {
             record: String::new(),
             seed: 1,
             workloads: points.len() as u64,
-            models: BTreeMap::from([("blend".to_owned(), errors)]),
-            rank_correlation: BTreeMap::from([("blend".to_owned(), by_parameter)]),
+            models: BTreeMap::from([(ModelName::Blend, errors)]),
+            rank_correlation: BTreeMap::from([(ModelName::Blend, by_parameter)]),
             repeatability: Repeatability::default(),
             single_point_errors: BTreeMap::new(),
             points,
@@ -120,8 +121,8 @@ mod tests {
     fn an_error_is_held_against_the_mean_of_the_visits() {
         let twice = point(1 << 20, &[50.0, 200.0]);
         assert!((twice.mean_bytes_per_s() - 100.0).abs() < 1e-9);
-        assert!((twice.error("blend").unwrap() - 0.5).abs() < 1e-9);
-        assert!(twice.error("product").is_none());
+        assert!((twice.error(ModelName::Blend).unwrap() - 0.5).abs() < 1e-9);
+        assert!(twice.error(ModelName::Product).is_none());
         assert!((twice.visits_apart().unwrap() - 0.75).abs() < 1e-9);
         let once = point(1 << 20, &[50.0]);
         assert!(twice.is_scored() && !once.is_scored() && once.visits_apart().is_none());
@@ -143,10 +144,10 @@ mod tests {
     fn a_correlation_is_shown_where_enough_workloads_carry_it() {
         for (workloads, rho, is_shown) in [(100, -0.3, true), (50, -0.3, false), (0, -0.9, false)] {
             let found = validation(vec![], workloads, rho);
-            let strongest = found.strongest_dependence("blend").unwrap();
+            let strongest = found.strongest_dependence(ModelName::Blend).unwrap();
             assert_eq!(strongest.parameter, "size_mean");
             assert_eq!(strongest.is_shown, is_shown, "{strongest:?} of {workloads}");
         }
-        assert!(validation(vec![], 9, 0.5).strongest_dependence("product").is_none());
+        assert!(validation(vec![], 9, 0.5).strongest_dependence(ModelName::Product).is_none());
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use ioscape_model::Interval;
 use ioscape_model::app::{CachePart, Caches, PageCacheUse};
 use ioscape_model::units::{show_percent, show_size};
+use ioscape_model::{Interval, ModelName};
 
 use super::{Part, table};
 use crate::chart::{Axis, Chart, Drawn, Ink, Mark, Scale, Series, Table, Unit};
@@ -48,7 +48,7 @@ fn curve(caches: &Caches, touches: f64) -> Chart {
     });
     let mut series = vec![Series {
         name: "misses of LRU".to_owned(),
-        ink: Ink::Blend,
+        ink: Ink::Model(ModelName::Blend),
         drawn: Drawn::Line,
         marks: points.collect(),
     }];

@@ -2,9 +2,9 @@
 //! of the errors.
 
 use ioscape_model::units::show_percent as percent;
-use ioscape_model::{Interval, Validation, ValidationPoint, Workload};
+use ioscape_model::{Interval, ModelName, Validation, ValidationPoint, Workload};
 
-use super::{BLEND, PRODUCT, ValidationPage, ink, models};
+use super::{ValidationPage, models};
 use crate::chart::{
     Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Unit, throughput_axis,
 };
@@ -18,7 +18,7 @@ const ERROR_MIN: f64 = 0.001;
 /// Predicted over measured, all models, the one that answers in front.
 pub(crate) fn scatter(page: &ValidationPage<'_>) -> Chart {
     let mut series: Vec<Series> =
-        models(page.validation).iter().map(|(name, _)| predicted(page.validation, name)).collect();
+        models(page.validation).iter().map(|(name, _)| predicted(page.validation, *name)).collect();
     series.reverse();
     let level = |(name, bytes_per_s): &(String, f64)| Rule {
         at: *bytes_per_s,
@@ -47,7 +47,7 @@ pub(crate) fn scatter(page: &ValidationPage<'_>) -> Chart {
         title: "Predicted over measured throughput".to_owned(),
         caption: format!(
             "Each mark is a random workload; on the line, the prediction is right. Measured: the \
-             geometric mean of two visits. Bars: the 90 % intervals of the {BLEND}.{single} Both \
+             geometric mean of two visits. Bars: the 90 % intervals of the blend.{single} Both \
              axes are logarithmic."
         ),
         x: Axis { label: "measured".to_owned(), ..throughput_axis(Scale::Log10) },
@@ -58,9 +58,9 @@ pub(crate) fn scatter(page: &ValidationPage<'_>) -> Chart {
     }
 }
 
-fn predicted(validation: &Validation, model: &str) -> Series {
+fn predicted(validation: &Validation, model: ModelName) -> Series {
     let mark = |point: &ValidationPoint| {
-        let figure = point.predicted_bytes_per_s.get(model)?;
+        let figure = point.predicted_bytes_per_s.get(&model)?;
         let work = &point.workload;
         let off = figure.value / point.mean_bytes_per_s() - 1.0;
         let note = format!(
@@ -77,14 +77,14 @@ fn predicted(validation: &Validation, model: &str) -> Series {
     };
     let mut marks: Vec<Mark> = validation.scored().filter_map(mark).collect();
     marks.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Series { name: model.to_owned(), ink: ink(model), drawn: Drawn::Dots, marks }
+    Series { name: model.to_string(), ink: Ink::Model(model), drawn: Drawn::Dots, marks }
 }
 
 /// Which share of the workloads has errors up to a figure.
 pub(crate) fn distribution(validation: &Validation) -> Chart {
     let series = models(validation).into_iter().map(|(name, _)| Series {
-        name: name.to_owned(),
-        ink: ink(name),
+        name: name.to_string(),
+        ink: Ink::Model(name),
         drawn: Drawn::Line,
         marks: shares(validation.scored().filter_map(|point| point.error(name))),
     });
@@ -155,12 +155,12 @@ fn over(validation: &Validation, parameter: &Parameter) -> Chart {
     let (key, scale, unit, read) = *parameter;
     let correlation = validation
         .rank_correlation
-        .get(BLEND)
+        .get(&ModelName::Blend)
         .and_then(|of_blend| of_blend.get(key))
         .map_or_else(String::new, |rho| format!("Rank correlation of the blend’s: {rho:+.2}."));
-    let series = [PRODUCT, BLEND].map(|model| Series {
-        name: model.to_owned(),
-        ink: ink(model),
+    let series = [ModelName::Product, ModelName::Blend].map(|model| Series {
+        name: model.to_string(),
+        ink: Ink::Model(model),
         drawn: Drawn::Joined,
         marks: bins(validation, model, scale, read),
     });
@@ -179,7 +179,7 @@ fn over(validation: &Validation, parameter: &Parameter) -> Chart {
 /// Medians of as many workloads each; workloads with the same value stay together.
 fn bins(
     validation: &Validation,
-    model: &str,
+    model: ModelName,
     scale: Scale,
     read: fn(&Workload) -> f64,
 ) -> Vec<Mark> {
@@ -228,7 +228,7 @@ mod tests {
         ValidationPoint {
             workload: Workload { process_num, unique_bytes, ..Workload::default() },
             measured_bytes_per_s: vec![100.0, 100.0],
-            predicted_bytes_per_s: BTreeMap::from([(BLEND.to_owned(), figure)]),
+            predicted_bytes_per_s: BTreeMap::from([(ModelName::Blend, figure)]),
             in_border_band: false,
         }
     }
@@ -245,13 +245,15 @@ mod tests {
     fn bins_hold_as_many_workloads_each_and_never_part_equal_values() {
         let points = (0..60).map(|i| point(1 + i % 4, 1 << (i + 1), 110.0 + f64::from(i)));
         let validation = validation(&points.collect::<Vec<_>>());
-        let marks = bins(&validation, BLEND, Scale::Log2, |work| work.unique_bytes as f64);
+        let marks =
+            bins(&validation, ModelName::Blend, Scale::Log2, |work| work.unique_bytes as f64);
         assert_eq!(marks.len(), BINS);
         assert!(marks.iter().all(|mark| mark.note == "10 workloads"));
         // Errors of 10 to 19 %: the middle is 14.5 %, at the mean of the logarithms.
         assert!((marks[0].y.mean - 0.145).abs() < 1e-9, "{:?}", marks[0]);
         assert!((marks[0].x.log2() - 5.5).abs() < 1e-9, "{:?}", marks[0]);
-        let marks = bins(&validation, BLEND, Scale::Linear, |work| f64::from(work.process_num));
+        let marks =
+            bins(&validation, ModelName::Blend, Scale::Linear, |work| f64::from(work.process_num));
         let values: Vec<f64> = marks.iter().map(|mark| mark.x).collect();
         assert_eq!(values, [1.0, 2.0, 3.0, 4.0]);
     }
@@ -259,7 +261,7 @@ mod tests {
     #[test]
     fn the_distribution_ends_with_all_workloads() {
         let validation = validation(&[point(1, 8, 150.0), point(1, 16, 100.0)]);
-        let marks = shares(validation.scored().filter_map(|point| point.error(BLEND)));
+        let marks = shares(validation.scored().filter_map(|point| point.error(ModelName::Blend)));
         let of = |mark: &Mark| (mark.x, mark.y.mean);
         assert!((of(&marks[0]).0 - ERROR_MIN).abs() < 1e-12, "an exact one is still drawn");
         assert!((of(&marks[1]).0 - 0.5).abs() < 1e-9 && (of(&marks[1]).1 - 1.0).abs() < 1e-12);

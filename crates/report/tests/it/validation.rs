@@ -4,26 +4,30 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ioscape_model::{
-    Errors, Figure, Method, Record, Repeatability, Validation, ValidationPoint, Workload,
+    Errors, Figure, Method, ModelName, Record, Repeatability, Validation, ValidationPoint, Workload,
 };
 use ioscape_report::{ValidationPage, validation_html, validation_text};
 
 use crate::fixture;
 
-const MODELS: [(&str, f64); 4] =
-    [("blend", 0.06), ("product", 0.45), ("gaussian", 0.21), ("orthogonal", 0.30)];
+const MODELS: [(ModelName, f64); 4] = [
+    (ModelName::Blend, 0.06),
+    (ModelName::Product, 0.45),
+    (ModelName::Gaussian, 0.21),
+    (ModelName::Orthogonal, 0.30),
+];
 
 /// Sixty workloads; each model is off by its figure, up and down in turn, twice as much for
 /// every third workload.
 fn validation() -> Validation {
     let point = |i: u64| {
         let measured = 40e6 * 1.09_f64.powi(i as i32);
-        let figure = |(name, off): (&str, f64)| {
+        let figure = |(name, off): (ModelName, f64)| {
             let off = off * if i.is_multiple_of(3) { 2.0 } else { 1.0 };
             let value =
                 if i.is_multiple_of(2) { measured / (1.0 + off) } else { measured * (1.0 + off) };
-            let width = if name == "blend" { 1.2 } else { 1.0 };
-            (name.to_owned(), Figure { value, low: value / width, high: value * width })
+            let width = if name == ModelName::Blend { 1.2 } else { 1.0 };
+            (name, Figure { value, low: value / width, high: value * width })
         };
         ValidationPoint {
             workload: Workload {
@@ -39,8 +43,8 @@ fn validation() -> Validation {
             in_border_band: i < 7,
         }
     };
-    let errors = |(name, off): (&str, f64)| {
-        let of_blend = |value: f64| (name == "blend").then_some(value);
+    let errors = |(name, off): (ModelName, f64)| {
+        let of_blend = |value: f64| (name == ModelName::Blend).then_some(value);
         let errors = Errors {
             workloads: 60,
             median: off,
@@ -55,7 +59,7 @@ fn validation() -> Validation {
             median_outside_bands: off,
             dropped: 7,
         };
-        (name.to_owned(), errors)
+        (name, errors)
     };
     let rho = |value: f64| {
         BTreeMap::from([("unique_bytes".to_owned(), -value), ("read_frac".to_owned(), 0.1)])
@@ -65,7 +69,7 @@ fn validation() -> Validation {
         seed: 7,
         workloads: 60,
         models: MODELS.map(errors).into(),
-        rank_correlation: [("blend".to_owned(), rho(0.5))].into(),
+        rank_correlation: [(ModelName::Blend, rho(0.5))].into(),
         repeatability: Repeatability { median: 0.04, p90: 0.09 },
         single_point_errors: [("andrew".to_owned(), 0.61), ("bonnie-1990".to_owned(), 0.85)].into(),
         points: (0..60).map(point).collect(),
@@ -165,7 +169,7 @@ fn the_table_has_every_model_and_repeatability_in_its_own_row() {
 #[test]
 fn an_error_that_chance_can_bring_about_is_not_laid_on_a_parameter() {
     let mut validation = validation();
-    let of_blend = validation.rank_correlation.get_mut("blend").unwrap();
+    let of_blend = validation.rank_correlation.get_mut(&ModelName::Blend).unwrap();
     of_blend.insert("unique_bytes".to_owned(), -0.2);
     let (_, text) = rendered(&validation);
     assert!(words(&text).contains("chance alone"), "{text}");
@@ -189,7 +193,7 @@ fn half_a_validation_says_so_and_an_empty_one_too() {
 #[test]
 fn a_model_that_did_not_answer_for_all_workloads_says_for_how_many() {
     let mut validation = validation();
-    validation.models.get_mut("orthogonal").unwrap().workloads = 41;
+    validation.models.get_mut(&ModelName::Orthogonal).unwrap().workloads = 41;
     let (html, _) = rendered(&validation);
     assert!(html.contains("<th scope=\"row\">orthogonal (41 of 60)</th>"));
     assert!(html.contains("<th scope=\"row\">product</th>"));
