@@ -31,7 +31,7 @@ fn place(finding: &Finding) -> Option<(usize, &str)> {
 fn sentence(clause: &str) -> String {
     let mut letters = clause.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(letters.by_ref()).chain(['.']).collect()
+    first.chain(letters).chain(['.']).collect()
 }
 
 #[cfg(test)]

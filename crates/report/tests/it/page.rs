@@ -259,6 +259,18 @@ fn whatever_a_record_says_stays_text() {
 }
 
 #[test]
+fn a_finding_of_an_old_record_is_shown_with_its_whole_sentence() {
+    let mut record = fixture::full();
+    for finding in &mut record.findings {
+        (finding.region, finding.clause) = (None, None);
+    }
+    let page = html(&record);
+    let whole = "<li>In the storage region (244 MiB to 1 GiB), good request sizes are";
+    assert_eq!(page.matches(whole).count(), 1);
+    assert!(!page.contains("<li>Good request sizes are"));
+}
+
+#[test]
 fn records_with_less_in_them_still_make_a_page() {
     let full = fixture::full();
     let mut provisional = full.clone();
