@@ -15,7 +15,7 @@
 use ioscape_model::{Figure, Overall, OverallRatio, Record, Role, Verdict, Workload};
 use ioscape_stats::holm::{Adjusted, Hypothesis, holm, p_two_sided};
 use ioscape_stats::pool::USUAL_SD;
-use ioscape_stats::{Visit, t_two_sided};
+use ioscape_stats::{LogMeasurement, t_two_sided};
 
 use crate::estimate;
 use crate::model::{Guess, Sample};
@@ -80,7 +80,7 @@ pub struct System<'a> {
     /// What was measured.
     pub samples: &'a [Sample],
     /// Its canaries.
-    pub canaries: Vec<Visit>,
+    pub canaries: Vec<LogMeasurement>,
     /// Standard deviation of the logarithm of one visit.
     pub visit_sd: f64,
 }

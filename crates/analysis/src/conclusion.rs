@@ -25,7 +25,7 @@ const ROUGH: f64 = 0.3;
 
 /// The conclusion; none for a record that holds no map, or nothing of one yet.
 pub fn conclude(record: &Record) -> Option<Conclusion> {
-    let seen = Seen::new(record)?;
+    let seen = Basis::new(record)?;
     let (reads, writes) = (seen.reads(), seen.writes());
     let of_reads = reads.as_ref().filter(|_| seen.read_border.is_some()).map(Ends::requests);
     let mut of_writes = writes.as_ref().map(Ends::requests).unwrap_or_default();
@@ -45,7 +45,7 @@ pub fn conclude(record: &Record) -> Option<Conclusion> {
 }
 
 /// What conclusions are drawn from.
-struct Seen<'a> {
+struct Basis<'a> {
     record: &'a Record,
     /// The workloads of the header's own layer, without those that need io_uring or fdatasync.
     estimates: Vec<Estimate>,
@@ -59,7 +59,7 @@ struct Seen<'a> {
     keeps_pages_here: bool,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Basis<'a> {
     fn new(record: &'a Record) -> Option<Self> {
         let map = record.map.as_ref().filter(|_| record.header.method.is_map())?;
         if map.datasheet.is_empty() && record.estimates.is_empty() {
@@ -202,7 +202,7 @@ fn character(median_s: f64) -> &'static str {
     }
 }
 
-fn storage(seen: &Seen<'_>) -> String {
+fn storage(seen: &Basis<'_>) -> String {
     let target = &seen.record.header.target;
     let simulated = if target.is_simulated() { "Simulated. " } else { "" };
     if seen.is_in_memory() {
@@ -238,7 +238,7 @@ fn storage(seen: &Seen<'_>) -> String {
 }
 
 /// ` From memory a 4 KiB read takes 1.39 µs (720k IOPS).`
-fn cached(seen: &Seen<'_>) -> String {
+fn cached(seen: &Basis<'_>) -> String {
     seen.line("cached_read_4k").map_or_else(String::new, |line| {
         format!(
             " From memory a 4 KiB read takes {} ({} IOPS).",
@@ -265,7 +265,7 @@ const WRITING: Way = Way { again: "rewritten", preposition: "into", memory_line:
 /// `buffered random 16 KiB, 1 process. Data set up to 256 MiB, read over and over: from memory, 4 GB/s. Data set of
 /// 1 GiB: 100 MB/s`
 fn fast(
-    seen: &Seen<'_>,
+    seen: &Basis<'_>,
     (border, way): (Option<&Border>, &Way),
     (ends, requests): (Option<&Ends<'_>>, &str),
 ) -> String {
@@ -299,7 +299,7 @@ fn fast(
 }
 
 /// `. Data set up to 256 MiB (±3.2 %): the rest from the server's memory, 82.1 MB/s`, or nothing.
-fn from_server(seen: &Seen<'_>, way: &Way, border: &Border) -> String {
+fn from_server(seen: &Basis<'_>, way: &Way, border: &Border) -> String {
     let told = || {
         let server = seen.server_border.filter(|_| way.memory_line.is_some())?;
         let spot = server_spot(&read_curve(&seen.estimates)?, border, server)?;
@@ -310,7 +310,7 @@ fn from_server(seen: &Seen<'_>, way: &Way, border: &Border) -> String {
 }
 
 /// ` (2.43 GB/s in 4 KiB requests)`: the other speed from memory that stands on the page.
-fn other_size(seen: &Seen<'_>, way: &Way, border: &Border, near: &Spot<'_>) -> String {
+fn other_size(seen: &Basis<'_>, way: &Way, border: &Border, near: &Spot<'_>) -> String {
     let is_other = |line: &&SheetFigures| {
         border.layer == Layer::Cache && line.workload.size_mean != near.estimate.workload.size_mean
     };
@@ -333,7 +333,7 @@ fn capacity(border: &Border) -> String {
 }
 
 /// The cache that serves requests for less data than this border.
-fn cache_of(seen: &Seen<'_>, border: &Border) -> &'static str {
+fn cache_of(seen: &Basis<'_>, border: &Border) -> &'static str {
     match border.layer {
         _ if seen.is_served() && !seen.keeps_pages_here => "the server's memory",
         Layer::Device => "a cache of the device",
@@ -341,7 +341,7 @@ fn cache_of(seen: &Seen<'_>, border: &Border) -> &'static str {
     }
 }
 
-fn limit(seen: &Seen<'_>) -> String {
+fn limit(seen: &Basis<'_>) -> String {
     if seen.is_in_memory() {
         return "Memory and the processor: there is no disk.".to_owned();
     }
@@ -411,7 +411,7 @@ struct SlowWrites {
 }
 
 /// None where the border of writes is not known, or writes beyond it are as fast.
-fn slow_writes(seen: &Seen<'_>) -> Option<SlowWrites> {
+fn slow_writes(seen: &Basis<'_>) -> Option<SlowWrites> {
     let border = seen.write_border?;
     let ends = seen.writes().filter(|ends| ends.ratio() > SLOWER)?;
     Some(SlowWrites {

@@ -6,7 +6,7 @@
 //! (the asymptotic variance of a sample quantile). That is added to what visits differ by.
 
 use ioscape_model::{Figure, Point, ResponseTime, Role, SheetFigures, SheetLine, SheetTimes};
-use ioscape_stats::{Spread, Visit};
+use ioscape_stats::{LogMeasurement, Spread};
 
 use crate::estimate;
 
@@ -26,14 +26,14 @@ pub fn figures(lines: &[SheetLine], points: &[Point]) -> Vec<SheetFigures> {
         .filter(|(_, visits)| !visits.is_empty())
         .collect();
     let pooled = |figure: &dyn Fn(&Point) -> f64, own_sd: &dyn Fn(&Point) -> f64| {
-        let visit = |point: &&Point| Visit {
+        let visit = |point: &&Point| LogMeasurement {
             ln_value: figure(point).max(FIGURE_MIN).ln(),
             within_sd: own_sd(point),
         };
-        let groups: Vec<Vec<Visit>> =
+        let groups: Vec<Vec<LogMeasurement>> =
             visited.iter().map(|(_, visits)| visits.iter().map(visit).collect()).collect();
         let spread = Spread::from_groups(&groups);
-        let mean = |(index, group): (usize, &Vec<Visit>)| {
+        let mean = |(index, group): (usize, &Vec<LogMeasurement>)| {
             let mean = spread.mean(index, group);
             let (value, half) = (mean.value.exp(), mean.half_width(CONFIDENCE).exp());
             Figure { value, low: value / half, high: value * half }

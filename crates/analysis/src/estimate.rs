@@ -9,7 +9,7 @@ use ioscape_model::{
     Code, Estimate, Interval, Line, Map, Point, ResponseTime, Role, Severity, Warning, Words,
     Workload,
 };
-use ioscape_stats::{Mean, Spread, Visit, t_two_sided};
+use ioscape_stats::{LogMeasurement, Mean, Spread, t_two_sided};
 
 /// Confidence of the intervals, within visits and between them.
 const CONFIDENCE: f64 = 0.95;
@@ -94,7 +94,7 @@ fn are_worth_two_pools(groups: &[Group<'_>]) -> bool {
 struct Stratum {
     /// Their places among all groups.
     members: Vec<usize>,
-    visits: Vec<Vec<Visit>>,
+    visits: Vec<Vec<LogMeasurement>>,
     spread: Spread,
 }
 
@@ -102,7 +102,7 @@ impl Stratum {
     fn new(groups: &[Group<'_>], belongs: impl Fn(&Workload) -> bool) -> Self {
         let members: Vec<usize> =
             (0..groups.len()).filter(|&index| belongs(&groups[index][0].workload)).collect();
-        let visits: Vec<Vec<Visit>> =
+        let visits: Vec<Vec<LogMeasurement>> =
             members.iter().map(|&index| counted(&groups[index]).map(visit).collect()).collect();
         Self { members, spread: Spread::from_groups(&visits), visits }
     }
@@ -131,7 +131,7 @@ impl Stratum {
 
     fn bistable(&self, index: usize) -> Option<Warning> {
         let visits = &self.visits[index];
-        let by_value = |a: &&Visit, b: &&Visit| a.ln_value.total_cmp(&b.ln_value);
+        let by_value = |a: &&LogMeasurement, b: &&LogMeasurement| a.ln_value.total_cmp(&b.ln_value);
         let (low, high) = (visits.iter().min_by(by_value)?, visits.iter().max_by(by_value)?);
         let apart = high.ln_value - low.ln_value;
         let sd = self.spread.visit_sd(low).max(self.spread.visit_sd(high));
@@ -177,10 +177,10 @@ fn dead(group: &Group<'_>) -> Option<Warning> {
 }
 
 /// A visit's logarithm and its own error.
-pub(crate) fn visit(point: &Point) -> Visit {
+pub(crate) fn visit(point: &Point) -> LogMeasurement {
     let interval = &point.throughput_bytes_per_s;
     let half_width = (interval.relative_half_width()).clamp(0.0, 1.0);
-    Visit {
+    LogMeasurement {
         ln_value: interval.mean.max(FIGURE_MIN).ln(),
         within_sd: half_width / t_two_sided(CONFIDENCE, f64::from(point.windows.max(2)) - 1.0),
     }

@@ -63,8 +63,8 @@ pub(crate) fn write_all(
 /// One line with the path.
 pub(crate) fn check(path: &Path, flag: &str) -> anyhow::Result<()> {
     let tried = match place(path) {
-        Ok(Place::File(place)) => Part::beside(place).map(drop),
-        Ok(Place::Stream) => Ok(()),
+        Ok(Destination::File(place)) => Part::beside(place).map(drop),
+        Ok(Destination::Stream) => Ok(()),
         Err(error) => Err(error),
     };
     tried.map_err(|error| failed(path, error, flag))
@@ -108,34 +108,34 @@ pub(crate) fn failed(path: &Path, error: io::Error, flag: &str) -> anyhow::Error
 }
 
 /// Where a path leads.
-enum Place {
+enum Destination {
     /// To a file that is to be, or is there and is no link.
     File(PathBuf),
     /// To a pipe, a terminal or the like, which is written as it is.
     Stream,
 }
 
-fn place(path: &Path) -> io::Result<Place> {
+fn place(path: &Path) -> io::Result<Destination> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        Ok(found) if !found.is_file() => Ok(Place::Stream),
+        Ok(found) if !found.is_file() => Ok(Destination::Stream),
         // A link stays one: it is its end that is replaced.
-        Ok(_) => fs::canonicalize(path).map(Place::File),
-        Err(_) => Ok(Place::File(path.to_owned())),
+        Ok(_) => fs::canonicalize(path).map(Destination::File),
+        Err(_) => Ok(Destination::File(path.to_owned())),
     }
 }
 
 /// None for a stream, which has taken the bytes already.
 fn write_part(path: &Path, bytes: &[u8]) -> io::Result<Option<Part>> {
     match place(path)? {
-        Place::File(place) => {
+        Destination::File(place) => {
             let (part, mut file) = Part::beside(place)?;
             file.write_all(bytes)?;
             // Some filesystems find out only now that there is no room.
             file.sync_all().or_else(unless_unsupported)?;
             Ok(Some(part))
         }
-        Place::Stream => {
+        Destination::Stream => {
             let mut stream = OpenOptions::new().write(true).open(path)?;
             match stream.write_all(bytes) {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {}

@@ -3,7 +3,7 @@
 use ioscape_analysis::predict::{Caches, Predictor};
 use ioscape_model::units::parse_size;
 use ioscape_model::{ModelName, Prediction, Predictions};
-use ioscape_report::{Ground, WhatIf};
+use ioscape_report::{PredictionBasis, WhatIf};
 
 use crate::application;
 use crate::args::PredictArgs;
@@ -65,8 +65,11 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<Exit> {
             to_bytes: c.to_bytes,
         };
         let changed: Vec<WhatIf> = changed.iter().map(told).collect();
-        let ground =
-            Ground { record: &record, changed: &changed, sentences: &predictor.sentences() };
+        let ground = PredictionBasis {
+            record: &record,
+            changed: &changed,
+            sentences: &predictor.sentences(),
+        };
         answer(&ioscape_report::predictions_text(&document, &ground, WIDTH))?;
     }
     Ok(Exit::Fine)

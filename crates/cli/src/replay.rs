@@ -14,7 +14,7 @@ use indicatif::ProgressBar;
 use ioscape_analysis::estimate;
 use ioscape_engine::{Clock, Error, RunId, Stopwatch, target};
 use ioscape_experiment::bench::clear_leftovers;
-use ioscape_experiment::replay::{self, Ground, Load, Settings, Step, Surveyed};
+use ioscape_experiment::replay::{self, Load, ReplaySite, Settings, Step, Surveyed};
 use ioscape_model::units::parse_duration_s;
 use ioscape_model::{
     End, Header, Line, Method, Point, Ranges, Record, Rules, Spacing, Start, Warning,
@@ -282,7 +282,7 @@ fn run(
         journal.put(&Line::Warning(warning))?;
     }
     let watch = Stopwatch::calibrated();
-    let ground = Ground { directory, run: &run, interrupt: &flag, watch };
+    let ground = ReplaySite { directory, run: &run, interrupt: &flag, watch };
     let rounds = Rounds { args, settings, load, surveyed: &surveyed, ground: &ground };
     let (points, failure) = rounds.make(&mut journal)?;
     if points.is_empty() {
@@ -307,7 +307,7 @@ struct Rounds<'a> {
     settings: &'a Settings,
     load: &'a dyn Load,
     surveyed: &'a Surveyed,
-    ground: &'a Ground<'a>,
+    ground: &'a ReplaySite<'a>,
 }
 
 impl Rounds<'_> {

@@ -18,7 +18,7 @@ use ioscape_model::{
     Code, End, EndReason, Header, Host, Line, Method, Purpose, Record, Rules, Severity, Suite,
     Trial, Warning,
 };
-use ioscape_suite::{Event, Name, Place, Plan, pool};
+use ioscape_suite::{Event, Name, Plan, SuiteTarget, pool};
 
 pub(crate) use typed::SuiteArgs;
 
@@ -51,7 +51,7 @@ pub(crate) fn suite(args: &SuiteArgs, clock: Clock) -> anyhow::Result<Exit> {
 
 /// What a suite stands on. Limits go last.
 struct Bench {
-    places: Vec<Place>,
+    places: Vec<SuiteTarget>,
     host: Arc<Host>,
     warnings: Vec<Warning>,
     _limits: LimitsInForce,
@@ -157,7 +157,7 @@ fn go_on(
 }
 
 fn open(targets: &[PathBuf], common: &Common, run: &RunId, clock: Clock) -> anyhow::Result<Bench> {
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<SuiteTarget> = Vec::new();
     let mut warnings = Vec::new();
     for path in targets {
         if bench::sim_name(path).is_some() {
@@ -172,7 +172,7 @@ fn open(targets: &[PathBuf], common: &Common, run: &RunId, clock: Clock) -> anyh
         }
         warnings.extend(directory.warnings());
         warnings.extend(clear_leftovers(&directory, run)?);
-        places.push(Place { directory: Arc::new(directory) });
+        places.push(SuiteTarget { directory: Arc::new(directory) });
     }
     let first = places.first().map_or("", |first| first.directory.filesystem());
     let (limits, host) = limits::enter(common, run, (&clock, first))?;

@@ -20,7 +20,7 @@ const LIMIT_MIN_BYTES: u64 = 1 << 20;
 /// The limits in force. Dropping it restores the old ones.
 #[derive(Debug)]
 pub struct DirtyLimit {
-    place: Place,
+    place: SettingPaths,
     bytes: u64,
 }
 
@@ -40,10 +40,10 @@ impl DirtyLimit {
                  leave it out"
             )));
         }
-        Self::set_at(Place::system(), bytes)
+        Self::set_at(SettingPaths::system(), bytes)
     }
 
-    fn set_at(place: Place, bytes: u64) -> Result<Self> {
+    fn set_at(place: SettingPaths, bytes: u64) -> Result<Self> {
         if bytes < LIMIT_MIN_BYTES {
             return Err(Error::Refused(format!(
                 "--dirty-limit {bytes}: at least {LIMIT_MIN_BYTES} bytes (1 MiB) are needed"
@@ -99,10 +99,10 @@ pub fn restore_leftover() -> Result<bool> {
     if !geteuid().is_root() {
         return Ok(false);
     }
-    restore_leftover_at(&Place::system())
+    restore_leftover_at(&SettingPaths::system())
 }
 
-fn restore_leftover_at(place: &Place) -> Result<bool> {
+fn restore_leftover_at(place: &SettingPaths) -> Result<bool> {
     if !place.state_file().exists() {
         return Ok(false);
     }
@@ -169,12 +169,12 @@ fn start_ticks(pid: i32) -> Option<u64> {
 
 /// Where the settings are, and the directory that keeps the old values.
 #[derive(Clone, Debug)]
-struct Place {
+struct SettingPaths {
     settings: PathBuf,
     state: PathBuf,
 }
 
-impl Place {
+impl SettingPaths {
     fn system() -> Self {
         Self { settings: "/proc/sys/vm".into(), state: "/run/ioscape".into() }
     }
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     /// Settings in plain files: only the kernel clears one when the other is written.
-    fn place() -> (tempfile::TempDir, Place) {
+    fn place() -> (tempfile::TempDir, SettingPaths) {
         let directory = tempfile::tempdir().unwrap();
         let values =
             [("dirty_bytes", 0), ("dirty_ratio", 20), ("dirty_background_bytes", 7_000_000)];
@@ -304,11 +304,11 @@ mod tests {
             fs::write(directory.path().join(name), format!("{value}\n")).unwrap();
         }
         let state = directory.path().join("state");
-        let place = Place { settings: directory.path().to_owned(), state };
+        let place = SettingPaths { settings: directory.path().to_owned(), state };
         (directory, place)
     }
 
-    fn value(place: &Place, name: &str) -> u64 {
+    fn value(place: &SettingPaths, name: &str) -> u64 {
         number(&place.settings.join(name)).unwrap()
     }
 

@@ -126,7 +126,7 @@ struct Running {
 }
 
 /// The workers, before they begin.
-struct Crew {
+struct ReadyWorkers {
     watch: Stopwatch,
     members: Vec<Task>,
     files: Vec<Arc<File>>,
@@ -258,10 +258,11 @@ impl FileRig {
     }
 
     /// What each process of the workload has to do, and with what.
-    fn crew(&self, work: &Workload, seed: u64) -> Result<Crew> {
+    fn crew(&self, work: &Workload, seed: u64) -> Result<ReadyWorkers> {
         let watch = self.stopwatch.restarted();
         let cpus = self.placement.cpus();
-        let mut crew = Crew { watch, members: Vec::new(), files: Vec::new(), warnings: Vec::new() };
+        let mut crew =
+            ReadyWorkers { watch, members: Vec::new(), files: Vec::new(), warnings: Vec::new() };
         for worker in self.part.workers(work) {
             let (file, base) = place(work, worker);
             let stream = Stream::new(work, worker, base, seed);
@@ -280,18 +281,18 @@ impl FileRig {
 
     /// What was seen of the page cache and storage since the workers began, where that tells
     /// whether their access was direct.
-    fn seen(&self, running: &Running, now: &Reading) -> direct::Seen {
+    fn seen(&self, running: &Running, now: &Reading) -> direct::VisitTraffic {
         let resident_before = running.resident_at_start_bytes;
         let resident_now = resident_before.and_then(|_| running.resident_bytes());
         let io_known = self.hints.counters;
-        direct::Seen {
+        direct::VisitTraffic {
             read_bytes: now.read_bytes() - running.at_start.read_bytes(),
             written_bytes: now.written_bytes() - running.at_start.written_bytes(),
             resident_grown_bytes: resident_before
                 .zip(resident_now)
                 .map(|(before, now)| now.saturating_sub(before)),
             delivered_bytes: io_known
-                .then(|| direct::Seen::delivered(running.at_start.io, now.io))
+                .then(|| direct::VisitTraffic::delivered(running.at_start.io, now.io))
                 .flatten(),
         }
     }
@@ -406,7 +407,7 @@ impl Rig for FileRig {
             files.push(self.files.open_again(number, OpenAccess::Buffered)?);
         }
         self.open_ledgers();
-        let Crew { watch, members, files: held, warnings } = self.crew(work, seed)?;
+        let ReadyWorkers { watch, members, files: held, warnings } = self.crew(work, seed)?;
         self.fill_again(work, &files)?;
         let held_back = Arc::clone(&shared);
         let gate = held_back.hold();

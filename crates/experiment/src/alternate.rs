@@ -139,7 +139,7 @@ impl Session<'_> {
             let is_first = chosen.is_empty();
             if is_first || self.costs.has_room(&chosen, work, self.run.left_s()) {
                 match self.pair(work, 0)? {
-                    Made::Pair => chosen.push(work),
+                    Made::PlannedPair => chosen.push(work),
                     Made::NoRoom => {}
                     Made::End(ending) => return Ok(ending),
                 }
@@ -149,7 +149,7 @@ impl Session<'_> {
             let mut has_room = false;
             for work in self.order(&chosen) {
                 match self.pair(work, round)? {
-                    Made::Pair => has_room = true,
+                    Made::PlannedPair => has_room = true,
                     Made::NoRoom => {}
                     Made::End(ending) => return Ok(ending),
                 }
@@ -202,13 +202,13 @@ impl Session<'_> {
             self.points += 1;
         }
         self.costs.enter(work, self.run.elapsed_s() - started_s, layout_s);
-        Ok(Made::Pair)
+        Ok(Made::PlannedPair)
     }
 }
 
 /// What came of a pair.
 enum Made {
-    Pair,
+    PlannedPair,
     NoRoom,
     End(Ending),
 }
@@ -229,7 +229,7 @@ impl Alternation<'_> {
     fn visit(
         &mut self,
         side: usize,
-        pair: &Pair,
+        pair: &PlannedPair,
         round: u32,
         points: usize,
     ) -> Result<Point, Error> {
@@ -250,7 +250,7 @@ impl Alternation<'_> {
 
 /// Two visits to one workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Pair {
+struct PlannedPair {
     work: usize,
     /// The side that goes first.
     first: usize,
@@ -270,7 +270,7 @@ impl Schedule {
         Self { chance: Xoshiro256PlusPlus::seed_from_u64(seed), drawn: vec![None; works] }
     }
 
-    fn pair(&mut self, work: usize) -> Pair {
+    fn pair(&mut self, work: usize) -> PlannedPair {
         let first = if let Some(before) = self.drawn[work].take() {
             1 - before
         } else {
@@ -279,7 +279,7 @@ impl Schedule {
             first
         };
         // 53 bits survive every JSON reader.
-        Pair { work, first, seed: self.chance.random::<u64>() >> 11 }
+        PlannedPair { work, first, seed: self.chance.random::<u64>() >> 11 }
     }
 }
 
@@ -292,7 +292,7 @@ mod tests {
         let mut schedule = Schedule::new(5, 7);
         let mut begins = 0;
         for _ in 0..20 {
-            let pairs: Vec<Vec<Pair>> =
+            let pairs: Vec<Vec<PlannedPair>> =
                 (0..2).map(|_| (0..5).map(|work| schedule.pair(work)).collect()).collect();
             for (one, other) in pairs[0].iter().zip(&pairs[1]) {
                 assert_eq!(one.first, 1 - other.first, "A B B A or B A A B");

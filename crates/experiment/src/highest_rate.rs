@@ -35,7 +35,7 @@ pub struct RateSearch {
 
 /// What a visit to a rate gave.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Visit {
+pub struct RateResult {
     /// 99th percentile of the latency from when requests were due, seconds.
     pub p99_s: f64,
     /// Requests done, per second.
@@ -48,7 +48,7 @@ pub struct Trial {
     /// Requests per second that were due.
     pub rate_per_s: f64,
     /// What came of it.
-    pub visits: Vec<Visit>,
+    pub visits: Vec<RateResult>,
     /// How many of them kept the bound.
     pub kept: usize,
 }
@@ -100,7 +100,7 @@ pub fn rules(rate_per_s: f64) -> Rules {
     }
 }
 
-impl Visit {
+impl RateResult {
     /// What a point of an open loop says.
     pub fn from_point(point: &Point) -> Self {
         let latency = point.latency_s.unwrap_or(point.response_time_s);
@@ -125,7 +125,7 @@ impl Visit {
 pub fn search<E>(
     question: &RateSearch,
     closed_ops_per_s: f64,
-    visit: &mut dyn FnMut(f64, u32) -> Result<Visit, E>,
+    visit: &mut dyn FnMut(f64, u32) -> Result<RateResult, E>,
 ) -> Result<Answer, E> {
     let mut trials: Vec<Trial> = Vec::new();
     let least = REQUESTS_MIN / MEASURE_MAX_S;
@@ -156,7 +156,7 @@ pub fn search<E>(
 fn try_rate<E>(
     question: &RateSearch,
     rate_per_s: f64,
-    visit: &mut dyn FnMut(f64, u32) -> Result<Visit, E>,
+    visit: &mut dyn FnMut(f64, u32) -> Result<RateResult, E>,
 ) -> Result<Trial, E> {
     let mut trial = Trial { rate_per_s, visits: Vec::new(), kept: 0 };
     for round in 0..question.rounds {
@@ -204,7 +204,7 @@ mod tests {
         search::<Infallible>(question, 1000.0, &mut |rate, _| {
             count += 1;
             let p99_s = law(rate) * noise[count % noise.len()];
-            Ok(Visit { p99_s, ops_per_s: rate.min(1000.0) })
+            Ok(RateResult { p99_s, ops_per_s: rate.min(1000.0) })
         })
         .unwrap()
     }
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn what_is_never_busy_is_not_said_to_have_a_highest_rate() {
-        let mut visit = |rate: f64, _: u32| Ok(Visit { p99_s: 1e-4, ops_per_s: rate });
+        let mut visit = |rate: f64, _: u32| Ok(RateResult { p99_s: 1e-4, ops_per_s: rate });
         let answer = search::<Infallible>(&QUESTION, 1000.0, &mut visit).unwrap();
         assert_eq!(answer.ending, Ending::NotSaturated);
         assert_eq!((answer.rate_per_s, answer.high_per_s), (Some(8000.0), None));
@@ -250,7 +250,8 @@ mod tests {
 
     #[test]
     fn a_rate_that_falls_behind_is_not_kept_however_short_its_latencies() {
-        let mut visit = |rate: f64, _: u32| Ok(Visit { p99_s: 1e-4, ops_per_s: rate.min(700.0) });
+        let mut visit =
+            |rate: f64, _: u32| Ok(RateResult { p99_s: 1e-4, ops_per_s: rate.min(700.0) });
         let answer = search::<Infallible>(&QUESTION, 1000.0, &mut visit).unwrap();
         let rate = answer.rate_per_s.unwrap();
         assert!((0.95..=1.03).contains(&(rate / 700.0)), "{rate}");

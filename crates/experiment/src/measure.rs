@@ -126,7 +126,7 @@ pub(crate) fn measure_sparing(
     spent_s.settling += measuring_from_s - settling_from_s;
     spent_s.measuring += finishing_from_s - measuring_from_s;
     spent_s.sync += ended_s - finishing_from_s;
-    Ok(outcome::Visit {
+    Ok(outcome::FinishedVisit {
         subject,
         rules,
         engine: rig.engine(),

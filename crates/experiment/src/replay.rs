@@ -54,7 +54,7 @@ pub struct Settings {
 }
 
 /// Where it is replayed.
-pub struct Ground<'a> {
+pub struct ReplaySite<'a> {
     /// Below this one files are made.
     pub directory: Arc<Directory>,
     /// The run that the files belong to.
@@ -106,7 +106,7 @@ pub fn replay(
     load: &dyn Load,
     surveyed: &Surveyed,
     (settings, round): (&Settings, u32),
-    ground: &Ground<'_>,
+    ground: &ReplaySite<'_>,
     on_step: &mut dyn FnMut(Step),
 ) -> Result<Replayed> {
     let before_ns = ground.watch.now_ns();

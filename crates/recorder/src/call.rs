@@ -30,9 +30,9 @@ pub(crate) enum Call {
     /// `lseek`.
     Seek,
     /// Something is done to a path.
-    Path(Op, Place),
+    Path(Op, PathArgument),
     /// Something is done with two paths.
-    TwoPaths(Op, Place, Place),
+    TwoPaths(Op, PathArgument, PathArgument),
     /// Something is done to a descriptor, argument 0.
     Descriptor(Op),
     /// Bytes move from descriptor to descriptor inside the kernel.
@@ -63,7 +63,7 @@ pub(crate) enum Call {
 
 /// A path and the descriptor of the directory it is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PathArgument {
     pub(crate) directory: Option<Argument>,
     pub(crate) path: Argument,
 }
@@ -111,16 +111,16 @@ const fn flagged(op: Op) -> Call {
 }
 
 const fn path(op: Op) -> Call {
-    Call::Path(op, Place { directory: None, path: 0 })
+    Call::Path(op, PathArgument { directory: None, path: 0 })
 }
 
 const fn path_at(op: Op) -> Call {
-    Call::Path(op, Place { directory: Some(0), path: 1 })
+    Call::Path(op, PathArgument { directory: Some(0), path: 1 })
 }
 
 const fn two_at(op: Op) -> Call {
-    let from = Place { directory: Some(0), path: 1 };
-    Call::TwoPaths(op, from, Place { directory: Some(2), path: 3 })
+    let from = PathArgument { directory: Some(0), path: 1 };
+    Call::TwoPaths(op, from, PathArgument { directory: Some(2), path: 3 })
 }
 
 /// The calls of every architecture.
@@ -159,7 +159,7 @@ const EVERYWHERE: &[(c_long, Call)] = &[
     (libc::SYS_mkdirat, path_at(Op::Mkdir)),
     (libc::SYS_renameat2, two_at(Op::Rename)),
     (libc::SYS_linkat, two_at(Op::Link)),
-    (libc::SYS_symlinkat, Call::Path(Op::Symlink, Place { directory: Some(1), path: 2 })),
+    (libc::SYS_symlinkat, Call::Path(Op::Symlink, PathArgument { directory: Some(1), path: 2 })),
     (libc::SYS_truncate, path(Op::Trunc)),
     (libc::SYS_ftruncate, Call::Descriptor(Op::Trunc)),
     (libc::SYS_fallocate, Call::Descriptor(Op::Falloc)),
@@ -252,9 +252,9 @@ const OLDER: &[(c_long, Call)] = &[
     (libc::SYS_pause, Call::Wait),
 ];
 #[cfg(target_arch = "x86_64")]
-const FIRST: Place = Place { directory: None, path: 0 };
+const FIRST: PathArgument = PathArgument { directory: None, path: 0 };
 #[cfg(target_arch = "x86_64")]
-const SECOND: Place = Place { directory: None, path: 1 };
+const SECOND: PathArgument = PathArgument { directory: None, path: 1 };
 #[cfg(target_arch = "x86_64")]
 const TWO: Call = Call::TwoPaths(Op::Rename, FIRST, SECOND);
 /// The last of these came in 2013 under a number of its own.

@@ -47,7 +47,7 @@ pub use html::{PagePredictor, ReportPage, html};
 pub use mark::page_mark;
 pub use suite::{page::suite_html, show as suite_figure};
 pub use text::{
-    ApplicationPrediction, Ground, Summary, TimePart, WhatIf, application_ranking_text,
+    ApplicationPrediction, PredictionBasis, Summary, TimePart, WhatIf, application_ranking_text,
     application_text, application_time_text, caches_text, checkup_text, comparison_text,
     estimate_text, history_check_text, history_text, predictions_text, suite_text, text,
     validation_text, wrap,

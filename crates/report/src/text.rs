@@ -30,7 +30,7 @@ pub use checkup::checkup_text;
 pub use comparison::comparison_text;
 pub use estimate::estimate_text;
 pub use history::{history_check_text, history_text};
-pub use predictions::{Ground, WhatIf, predictions_text};
+pub use predictions::{PredictionBasis, WhatIf, predictions_text};
 pub use suite::suite_text;
 pub use validation::validation_text;
 

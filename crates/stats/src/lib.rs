@@ -23,7 +23,7 @@ pub mod step;
 
 pub use interval::{Mean, normal_quantile, t_two_sided};
 pub use non_negative::{Observation, non_negative};
-pub use pool::{Spread, Visit};
+pub use pool::{LogMeasurement, Spread};
 pub use quantile::{NORMAL_90, conformal_quantile, median, quantile, robust_sd};
 pub use series::Piece;
 pub use steady::{Drift, Kept};

@@ -16,7 +16,7 @@ const STRANGE_SIGMAS: f64 = 2.5;
 
 /// One visit: the logarithm of what was found, and its standard error from inside the visit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Visit {
+pub struct LogMeasurement {
     /// Logarithm of the value.
     pub ln_value: f64,
     /// Standard error of that, from inside the visit.
@@ -38,7 +38,7 @@ pub struct Spread {
 
 impl Spread {
     /// Pools groups of visits. The order of groups, and of visits in them, does not matter.
-    pub fn from_groups(groups: &[Vec<Visit>]) -> Self {
+    pub fn from_groups(groups: &[Vec<LogMeasurement>]) -> Self {
         let scatters: Vec<Scatter> =
             groups.iter().map(|group| Scatter::from_visits(group)).collect();
         let usual = robust_variance(&scatters);
@@ -76,7 +76,7 @@ impl Spread {
     }
 
     /// Standard deviation to be expected of one visit.
-    pub fn visit_sd(&self, visit: &Visit) -> f64 {
+    pub fn visit_sd(&self, visit: &LogMeasurement) -> f64 {
         (self.between_variance + visit.within_sd.powi(2)).sqrt()
     }
 
@@ -86,7 +86,7 @@ impl Spread {
     }
 
     /// The mean logarithm of group number `index`, which is `group`.
-    pub fn mean(&self, index: usize, group: &[Visit]) -> Mean {
+    pub fn mean(&self, index: usize, group: &[LogMeasurement]) -> Mean {
         let count = group.len() as f64;
         let value = group.iter().map(|visit| visit.ln_value).sum::<f64>() / count;
         let expected: f64 =
@@ -114,7 +114,7 @@ struct Scatter {
 }
 
 impl Scatter {
-    fn from_visits(group: &[Visit]) -> Self {
+    fn from_visits(group: &[LogMeasurement]) -> Self {
         assert!(!group.is_empty(), "a group holds at least one visit");
         let count = group.len() as f64;
         let mean = group.iter().map(|visit| visit.ln_value).sum::<f64>() / count;
@@ -149,12 +149,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn group(ln_values: &[f64]) -> Vec<Visit> {
-        ln_values.iter().map(|&ln_value| Visit { ln_value, within_sd: 0.0 }).collect()
+    fn group(ln_values: &[f64]) -> Vec<LogMeasurement> {
+        ln_values.iter().map(|&ln_value| LogMeasurement { ln_value, within_sd: 0.0 }).collect()
     }
 
     /// `count` groups of three visits that scatter by about `sd`, the same for all.
-    fn groups(count: usize, sd: f64) -> Vec<Vec<Visit>> {
+    fn groups(count: usize, sd: f64) -> Vec<Vec<LogMeasurement>> {
         // Three values with standard deviation 1 around 0.
         (0..count).map(|_| group(&[-sd, 0.0, sd])).collect()
     }
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_single_visit_is_as_sure_as_the_pool_says_and_never_as_sure_as_itself() {
-        let alone = vec![Visit { ln_value: 3.0, within_sd: 0.01 }];
+        let alone = vec![LogMeasurement { ln_value: 3.0, within_sd: 0.01 }];
         let unpooled = Spread::from_groups(std::slice::from_ref(&alone));
         assert_eq!(unpooled.repeatability(), None);
         let expected = t_two_sided_95(USUAL_DEGREES_OF_FREEDOM) * USUAL_SD.hypot(0.01);
@@ -189,10 +189,10 @@ mod tests {
     #[test]
     fn what_is_seen_inside_visits_is_not_counted_twice() {
         // All of the scatter is explained by the visits' own errors.
-        let noisy: Vec<Vec<Visit>> = groups(100, 0.06)
+        let noisy: Vec<Vec<LogMeasurement>> = groups(100, 0.06)
             .into_iter()
             .map(|group| {
-                group.into_iter().map(|visit| Visit { within_sd: 0.06, ..visit }).collect()
+                group.into_iter().map(|visit| LogMeasurement { within_sd: 0.06, ..visit }).collect()
             })
             .collect();
         let half_width = Spread::from_groups(&noisy).mean(0, &noisy[0]).half_width(0.95);
@@ -222,8 +222,8 @@ mod tests {
         fn the_order_of_visits_and_of_groups_does_not_matter(
             values in prop::collection::vec(prop::collection::vec(-0.2..0.2f64, 1..5), 1..12),
         ) {
-            let forth: Vec<Vec<Visit>> = values.iter().map(|values| group(values)).collect();
-            let back: Vec<Vec<Visit>> = forth
+            let forth: Vec<Vec<LogMeasurement>> = values.iter().map(|values| group(values)).collect();
+            let back: Vec<Vec<LogMeasurement>> = forth
                 .iter()
                 .rev()
                 .map(|group| group.iter().rev().copied().collect())

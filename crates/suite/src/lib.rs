@@ -27,5 +27,5 @@ pub mod tpcb;
 pub use benchmark::{Benchmark, Turn};
 pub use catalogue::Name;
 pub use meter::Meter;
-pub use run::{Event, Place, Plan, run};
+pub use run::{Event, Plan, SuiteTarget, run};
 pub use site::Site;

@@ -17,7 +17,7 @@ use crate::site::Site;
 
 /// A target of a suite.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SuiteTarget {
     /// The directory.
     pub directory: Arc<Directory>,
 }
@@ -82,7 +82,7 @@ struct Slot {
 /// What a benchmark failed with, [`Error::Interrupted`], or what `on_event` said.
 pub fn run(
     plan: &Plan<'_>,
-    places: &[Place],
+    places: &[SuiteTarget],
     on_event: &mut dyn FnMut(Event<'_>) -> Result<()>,
 ) -> Result<()> {
     let names: Vec<Name> = plan
@@ -113,17 +113,17 @@ pub fn run(
     Ok(())
 }
 
-struct Bench {
+struct PreparedBenchmark {
     site: Site,
     benchmark: Box<dyn Benchmark>,
 }
 
 fn prepare(
     plan: &Plan<'_>,
-    places: &[Place],
+    places: &[SuiteTarget],
     which: (Name, usize),
     on_event: &mut dyn FnMut(Event<'_>) -> Result<()>,
-) -> Result<Vec<Bench>> {
+) -> Result<Vec<PreparedBenchmark>> {
     let (name, number) = which;
     let mut benches = Vec::new();
     for (index, place) in places.iter().enumerate() {
@@ -146,12 +146,17 @@ fn prepare(
             )));
         }
         benchmark.prepare(&mut site)?;
-        benches.push(Bench { site, benchmark });
+        benches.push(PreparedBenchmark { site, benchmark });
     }
     Ok(benches)
 }
 
-fn attempt(plan: &Plan<'_>, name: Name, slot: Slot, bench: &mut Bench) -> Result<Trial> {
+fn attempt(
+    plan: &Plan<'_>,
+    name: Name,
+    slot: Slot,
+    bench: &mut PreparedBenchmark,
+) -> Result<Trial> {
     let metered = plan.suite.metered || !slot.scored;
     bench.site.renew(metered);
     bench.site.meter.check()?;
@@ -251,7 +256,7 @@ mod tests {
 
     fn tried(directory: &std::path::Path, done: &[Trial]) -> Vec<Trial> {
         let opened = ioscape_engine::target::open_directory(directory).unwrap();
-        let places = [Place { directory: Arc::new(opened) }];
+        let places = [SuiteTarget { directory: Arc::new(opened) }];
         let (run_id, suite) = (RunId::random().unwrap(), suite(2, false));
         let plan = Plan {
             suite: &suite,

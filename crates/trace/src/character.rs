@@ -26,7 +26,7 @@ use parquet::file::reader::ChunkReader;
 use serde::Serialize;
 
 use crate::{Event, FileEntry, Layer, Sink, Store, StoreError, StreamEntry, TraceInfo};
-use doubts::Ground;
+use doubts::DoubtContext;
 use phases::Windows;
 use seen::Memory;
 use tally::Tally;
@@ -92,7 +92,7 @@ impl Character {
             site: None,
             warnings: Vec::new(),
         };
-        let ground = Ground {
+        let ground = DoubtContext {
             info,
             has_durations: self.whole.has_durations(),
             arrivals_are_guessed: self.whole.arrivals_are_guessed(),

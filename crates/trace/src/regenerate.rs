@@ -19,7 +19,7 @@ mod walk;
 use ioscape_model::app::App;
 
 use crate::event::{Event, FileEntry, StreamEntry, TraceInfo};
-use ground::Ground;
+use ground::GeneratedFiles;
 use walk::Walk;
 
 /// The stack of pages takes some 30 bytes for each: no more of them than a machine has memory for.
@@ -64,7 +64,7 @@ pub struct Regenerated {
     app: Box<App>,
     scale: Scale,
     seed: u64,
-    ground: Ground,
+    ground: GeneratedFiles,
     info: TraceInfo,
 }
 
@@ -82,7 +82,7 @@ impl Regenerated {
         if pages > PAGES_MAX {
             return Err(Error::Large(pages));
         }
-        let ground = Ground::new(&app, &scale);
+        let ground = GeneratedFiles::new(&app, &scale);
         let elapsed_s = scale.for_s.unwrap_or(app.whole.elapsed_s / scale.rate);
         let info = TraceInfo {
             recorder: "model".to_owned(),

@@ -46,13 +46,13 @@ pub struct Live {
 
 /// A pair of visits: the round it was made in, and the logarithms of both throughputs.
 #[derive(Clone, Copy, Debug)]
-struct Pair {
+struct VisitPair {
     round: u32,
     baseline: f64,
     other: f64,
 }
 
-impl Pair {
+impl VisitPair {
     fn difference(&self) -> f64 {
         self.other - self.baseline
     }
@@ -61,11 +61,11 @@ impl Pair {
 /// Holds the points of one target against those of the other.
 pub fn compare(baseline: &[Point], other: &[Point], works: &[Workload]) -> Live {
     let all = works.iter().map(|work| pairs(baseline, other, work));
-    let known: Vec<(usize, Vec<Pair>)> =
+    let known: Vec<(usize, Vec<VisitPair>)> =
         all.enumerate().filter(|(_, pairs)| pairs.len() >= PAIRS_MIN).collect();
     let weight = WORKLOADS_WEIGHT / known.len().max(1) as f64;
     let differences = known.iter().map(|(_, pairs)| {
-        let values: Vec<f64> = pairs.iter().map(Pair::difference).collect();
+        let values: Vec<f64> = pairs.iter().map(VisitPair::difference).collect();
         (mean(&values), weight)
     });
     let mut family: Vec<(Difference, f64)> = differences.collect();
@@ -76,7 +76,7 @@ pub fn compare(baseline: &[Point], other: &[Point], works: &[Workload]) -> Live 
         .iter()
         .zip(&mut tested)
         .map(|((index, pairs), tested)| {
-            let rate = |of: fn(&Pair) -> f64| {
+            let rate = |of: fn(&VisitPair) -> f64| {
                 (pairs.iter().map(of).sum::<f64>() / pairs.len() as f64).exp()
             };
             LiveRatio {
@@ -114,26 +114,27 @@ impl Live {
     }
 }
 
-fn pairs(baseline: &[Point], other: &[Point], work: &Workload) -> Vec<Pair> {
+fn pairs(baseline: &[Point], other: &[Point], work: &Workload) -> Vec<VisitPair> {
     let of = |points: &'_ [Point], round: u32| {
         let found = points.iter().find(|point| point.round == round && point.workload == *work);
         found.map(|point| estimate::visit(point).ln_value)
     };
     let rounds = baseline.iter().filter(|point| point.workload == *work).map(|point| point.round);
-    let pair =
-        |round: u32| Some(Pair { round, baseline: of(baseline, round)?, other: of(other, round)? });
+    let pair = |round: u32| {
+        Some(VisitPair { round, baseline: of(baseline, round)?, other: of(other, round)? })
+    };
     rounds.filter_map(pair).collect()
 }
 
 /// The mean over all workloads, for each round that holds all.
-fn round_means(known: &[(usize, Vec<Pair>)]) -> Option<Vec<f64>> {
+fn round_means(known: &[(usize, Vec<VisitPair>)]) -> Option<Vec<f64>> {
     if known.len() < 2 {
         return None;
     }
     let of = |round: u32| -> Option<f64> {
-        let values = known
-            .iter()
-            .map(|(_, pairs)| pairs.iter().find(|pair| pair.round == round).map(Pair::difference));
+        let values = known.iter().map(|(_, pairs)| {
+            pairs.iter().find(|pair| pair.round == round).map(VisitPair::difference)
+        });
         let values: Option<Vec<f64>> = values.collect();
         Some(values?.iter().sum::<f64>() / known.len() as f64)
     };

@@ -24,7 +24,7 @@ const EFFICIENCY: f64 = 0.37;
 
 /// A workload that both measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pair {
+pub(super) struct LogRatio {
     /// Logarithm of the ratio.
     pub(super) ln_ratio: f64,
     /// Variance of its error.
@@ -32,7 +32,7 @@ pub(super) struct Pair {
 }
 
 /// All pairs. Each workload is used once.
-pub(super) fn measured_pairs(baseline: &System<'_>, other: &System<'_>) -> Vec<Pair> {
+pub(super) fn measured_pairs(baseline: &System<'_>, other: &System<'_>) -> Vec<LogRatio> {
     let mut taken = vec![false; other.samples.len()];
     let mut found = Vec::new();
     for sample in baseline.samples {
@@ -55,13 +55,13 @@ fn step(one: &Workload, other: &Workload) -> Option<f64> {
     (moved == *other).then(|| (to / from).ln().abs())
 }
 
-fn pair(baseline: &System<'_>, other: &System<'_>, from: &Sample, to: &Sample) -> Pair {
+fn pair(baseline: &System<'_>, other: &System<'_>, from: &Sample, to: &Sample) -> LogRatio {
     let carried = |system: &System<'_>| {
         let ln = |sample: &Sample| system.answers.guess(&sample.workload).ln_throughput;
         if from.workload == to.workload { 0.0 } else { ln(to) - ln(from) }
     };
     let step = f64::midpoint(carried(baseline), carried(other));
-    Pair {
+    LogRatio {
         ln_ratio: to.ln_throughput - from.ln_throughput - step,
         variance: from.sd.powi(2) + to.sd.powi(2) + (CARRIED_ERROR * step).powi(2),
     }
@@ -69,7 +69,7 @@ fn pair(baseline: &System<'_>, other: &System<'_>, from: &Sample, to: &Sample) -
 
 /// The median of the pairs and its error, from their scatter, which is robust against the few
 /// workloads that are in another state in one of the runs; and how many pairs there are.
-pub(super) fn typical(pairs: &[Pair]) -> Option<(Difference, usize)> {
+pub(super) fn typical(pairs: &[LogRatio]) -> Option<(Difference, usize)> {
     let count = pairs.len();
     if count < PAIRS_MIN {
         return None;

@@ -11,7 +11,7 @@
 //! for a disk and a flash drive hardly at all.
 
 use super::Doubt;
-use super::pairs::{PAIRS_MIN, Pair};
+use super::pairs::{LogRatio, PAIRS_MIN};
 
 /// No two workloads have ratios that agree better than this, one standard deviation.
 const SPREAD_SD_MIN: f64 = 0.02;
@@ -30,7 +30,7 @@ type Unit = (f64, f64);
 
 impl Common {
     /// From pairs and predicted workloads; `None` where too few pairs were measured to say.
-    pub(super) fn from_pairs(pairs: &[Pair], predicted: &[Doubt]) -> Option<Self> {
+    pub(super) fn from_pairs(pairs: &[LogRatio], predicted: &[Doubt]) -> Option<Self> {
         if pairs.len() < PAIRS_MIN {
             return None;
         }

@@ -7,7 +7,7 @@
 //! a run with `k` of them is off by about `c / √k`. The scatter is pooled over both runs with what
 //! visits usually scatter by.
 
-use ioscape_stats::Visit;
+use ioscape_stats::LogMeasurement;
 use ioscape_stats::pool::{USUAL_DEGREES_OF_FREEDOM, USUAL_SD};
 
 /// Variance of the difference between two runs as wholes, in logarithms.
@@ -19,21 +19,21 @@ pub(super) struct Spread {
 }
 
 /// From the canaries of both.
-pub(super) fn spread(one: &[Visit], other: &[Visit]) -> Spread {
+pub(super) fn spread(one: &[LogMeasurement], other: &[LogMeasurement]) -> Spread {
     let usual = USUAL_DEGREES_OF_FREEDOM * USUAL_SD.powi(2);
     let seen = (squares(one) + squares(other)).max(0.0) + usual;
     let degrees_of_freedom = free(one) + free(other) + USUAL_DEGREES_OF_FREEDOM;
-    let minutes = |canaries: &[Visit]| 1.0 / canaries.len().max(1) as f64;
+    let minutes = |canaries: &[LogMeasurement]| 1.0 / canaries.len().max(1) as f64;
     let variance = seen / degrees_of_freedom * (minutes(one) + minutes(other));
     Spread { variance, degrees_of_freedom }
 }
 
-fn free(canaries: &[Visit]) -> f64 {
+fn free(canaries: &[LogMeasurement]) -> f64 {
     canaries.len().saturating_sub(1) as f64
 }
 
 /// Squares about the mean, less those that the visits' own errors explain.
-fn squares(canaries: &[Visit]) -> f64 {
+fn squares(canaries: &[LogMeasurement]) -> f64 {
     let count = canaries.len().max(1) as f64;
     let mean = canaries.iter().map(|canary| canary.ln_value).sum::<f64>() / count;
     let all: f64 = canaries.iter().map(|canary| (canary.ln_value - mean).powi(2)).sum();

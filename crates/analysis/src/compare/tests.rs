@@ -72,7 +72,7 @@ fn system<'a>(answers: &'a Formula, samples: &'a [Sample]) -> System<'a> {
 struct Drawn {
     formula: Formula,
     samples: Vec<Sample>,
-    canaries: Vec<Visit>,
+    canaries: Vec<LogMeasurement>,
 }
 
 impl Drawn {
@@ -225,8 +225,10 @@ fn what_moves_within_runs_is_what_runs_may_differ_by() {
     let moving: Vec<f64> = (0..10).map(|i| 22.0 + 0.1 * f64::from(i % 2)).collect();
     let moved = run::spread(&canaries(&moving), &canaries(&moving));
     assert!(moved.variance > 3.0 * steady.variance);
-    let unsure: Vec<Visit> =
-        canaries(&moving).into_iter().map(|visit| Visit { within_sd: 0.06, ..visit }).collect();
+    let unsure: Vec<LogMeasurement> = canaries(&moving)
+        .into_iter()
+        .map(|visit| LogMeasurement { within_sd: 0.06, ..visit })
+        .collect();
     let explained = run::spread(&unsure, &unsure).variance;
     assert!((explained - steady.variance).abs() < 1e-12, "the visits' own errors explain it");
     let unseen = run::spread(&[], &[]);
@@ -234,8 +236,8 @@ fn what_moves_within_runs_is_what_runs_may_differ_by() {
     assert!(unseen.degrees_of_freedom < steady.degrees_of_freedom);
 }
 
-fn canaries(ln_values: &[f64]) -> Vec<Visit> {
-    ln_values.iter().map(|&ln_value| Visit { ln_value, within_sd: 0.0 }).collect()
+fn canaries(ln_values: &[f64]) -> Vec<LogMeasurement> {
+    ln_values.iter().map(|&ln_value| LogMeasurement { ln_value, within_sd: 0.0 }).collect()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ioscape_model::graph::{Axis, first_good};
 use ioscape_model::units::{show_iops, show_rate, show_seconds, show_size, three_digits};
 use ioscape_model::{Access, Advice, AdviceKind, Grade, Region};
 
-use super::{HIT, Seen, ratio, trust};
+use super::{Basis, HIT, ratio, trust};
 use crate::finding::family::graph;
 
 /// Less than this is not worth a sentence.
@@ -16,7 +16,7 @@ const QUEUE_WORTH: f64 = 1.3;
 const ALIKE: f64 = 1.2;
 
 /// All advice that the data carry, the largest gain first.
-pub(super) fn advice(seen: &Seen<'_>) -> Vec<Advice> {
+pub(super) fn advice(seen: &Basis<'_>) -> Vec<Advice> {
     let device = [more_in_flight(seen), larger_requests(seen), group_commits(seen)];
     let memory = [smaller_working_set(seen), more_memory(seen), faster_device(seen)];
     let mut all: Vec<Advice> = memory.into_iter().chain(device).flatten().collect();
@@ -30,7 +30,7 @@ fn advise(kind: AdviceKind, text: String, figures: &[(&str, f64)]) -> Advice {
     Advice { kind, text, figures }
 }
 
-fn again(seen: &Seen<'_>) -> Option<Advice> {
+fn again(seen: &Basis<'_>) -> Option<Advice> {
     let trust = trust::trust(seen.record);
     if trust.grade < Grade::D {
         return None;
@@ -39,7 +39,7 @@ fn again(seen: &Seen<'_>) -> Option<Advice> {
     Some(advise(AdviceKind::MeasureAgain, text.to_owned(), &[]))
 }
 
-fn smaller_working_set(seen: &Seen<'_>) -> Option<Advice> {
+fn smaller_working_set(seen: &Basis<'_>) -> Option<Advice> {
     let (border, ends) = (seen.read_border?, seen.reads()?);
     let gain = Some(ends.ratio()).filter(|gain| *gain >= WORTH && gain.is_finite())?;
     let sure_bytes = border.unique_bytes.low.min(border.unique_bytes.onset);
@@ -61,7 +61,7 @@ fn smaller_working_set(seen: &Seen<'_>) -> Option<Advice> {
 }
 
 /// A page found in memory against one read from the device.
-fn more_memory(seen: &Seen<'_>) -> Option<Advice> {
+fn more_memory(seen: &Basis<'_>) -> Option<Advice> {
     if seen.is_in_memory() || seen.record.header.ranges.access == Access::Direct {
         return None;
     }
@@ -96,7 +96,7 @@ fn more_memory(seen: &Seen<'_>) -> Option<Advice> {
 
 /// What a faster device would have to beat. How much it brings depends on the device that is bought,
 /// so that this stands behind what is known.
-fn faster_device(seen: &Seen<'_>) -> Option<Advice> {
+fn faster_device(seen: &Basis<'_>) -> Option<Advice> {
     // How much of what a server answers comes from its disk is not known.
     if seen.is_in_memory() || seen.is_served() {
         return None;
@@ -131,7 +131,7 @@ fn faster_device(seen: &Seen<'_>) -> Option<Advice> {
     Some(advise(AdviceKind::FasterDevice, text, &figures))
 }
 
-fn more_in_flight(seen: &Seen<'_>) -> Option<Advice> {
+fn more_in_flight(seen: &Basis<'_>) -> Option<Advice> {
     let (one, queue) = (seen.line("read_4k_1")?, seen.line("read_4k_32")?);
     let gain = ratio(queue.ops_per_s.value, one.ops_per_s.value)?;
     let waits = format!(
@@ -161,7 +161,7 @@ fn more_in_flight(seen: &Seen<'_>) -> Option<Advice> {
 }
 
 /// On the graph of sizes where the device is slowest: its own layer, or the last region.
-fn larger_requests(seen: &Seen<'_>) -> Option<Advice> {
+fn larger_requests(seen: &Basis<'_>) -> Option<Advice> {
     let regions = &seen.record.regions;
     let is_direct = |region: &&Region| region.focal.access == Access::Direct;
     let region = regions.iter().find(is_direct).or(regions.last())?;
@@ -195,7 +195,7 @@ fn larger_requests(seen: &Seen<'_>) -> Option<Advice> {
     Some(advise(AdviceKind::LargerRequests, text, &figures))
 }
 
-fn group_commits(seen: &Seen<'_>) -> Option<Advice> {
+fn group_commits(seen: &Basis<'_>) -> Option<Advice> {
     let (commit, write) = (seen.line("sync_4k")?, seen.line("write_4k_1")?);
     let gain = ratio(commit.response_time_s.mean.value, write.response_time_s.mean.value)?;
     if gain < WORTH {

@@ -34,12 +34,12 @@ pub(super) fn taken_out(runs: &[Run], places: &[usize], logarithms: &[f64]) -> V
 }
 
 /// Values of one line in one turn to a block.
-struct Visit<'a> {
+struct TurnValues<'a> {
     block: &'a str,
     logarithms: Vec<f64>,
 }
 
-impl Visit<'_> {
+impl TurnValues<'_> {
     fn mean(&self) -> f64 {
         self.logarithms.iter().sum::<f64>() / self.logarithms.len() as f64
     }
@@ -64,15 +64,15 @@ pub(super) fn contrasts(runs: &[Run], lines: &[HistoryLine]) -> Vec<BlockContras
     lines.iter().flat_map(of_line).collect()
 }
 
-fn visits<'a>(runs: &'a [Run], line: &HistoryLine) -> Vec<Visit<'a>> {
-    let mut visits: Vec<Visit<'a>> = Vec::new();
+fn visits<'a>(runs: &'a [Run], line: &HistoryLine) -> Vec<TurnValues<'a>> {
+    let mut visits: Vec<TurnValues<'a>> = Vec::new();
     let mut last = None;
     for (run, value) in runs.iter().zip(&line.values) {
         let block = run.kept.block.as_deref();
         if let (Some(block), Some(value)) = (block, value) {
             match visits.last_mut() {
                 Some(visit) if last == Some(block) => visit.logarithms.push(value.mean.ln()),
-                _ => visits.push(Visit { block, logarithms: vec![value.mean.ln()] }),
+                _ => visits.push(TurnValues { block, logarithms: vec![value.mean.ln()] }),
             }
         }
         last = block;
@@ -82,12 +82,12 @@ fn visits<'a>(runs: &'a [Run], line: &HistoryLine) -> Vec<Visit<'a>> {
 
 fn contrast(
     line: &HistoryLine,
-    visits: &[Visit<'_>],
+    visits: &[TurnValues<'_>],
     (baseline, block): (&str, &str),
     confidence: f64,
 ) -> Option<BlockContrast> {
     let means = |name: &str| -> Vec<f64> {
-        visits.iter().filter(|visit| visit.block == name).map(Visit::mean).collect()
+        visits.iter().filter(|visit| visit.block == name).map(TurnValues::mean).collect()
     };
     let runs = |name: &str| -> Vec<f64> {
         let of_block = visits.iter().filter(|visit| visit.block == name);

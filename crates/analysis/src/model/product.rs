@@ -15,12 +15,12 @@ use crate::axis::Axis;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Product {
     /// Smallest region first.
-    families: Vec<Family>,
+    families: Vec<RegionCurves>,
 }
 
 /// The curves of a region.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Family {
+struct RegionCurves {
     region: Region,
     at_focal: Guess,
     curves: Vec<Curve>,
@@ -40,19 +40,19 @@ impl Product {
     /// From the samples that lie on the curves of a region's family. `None` where no region's
     /// focal vector was measured.
     pub fn fit(training: &Training) -> Option<Self> {
-        let family = |region: &Region| Family::from_samples(region, &training.samples);
-        let families: Vec<Family> = training.regions.iter().filter_map(family).collect();
+        let family = |region: &Region| RegionCurves::from_samples(region, &training.samples);
+        let families: Vec<RegionCurves> = training.regions.iter().filter_map(family).collect();
         (!families.is_empty()).then_some(Self { families })
     }
 
     /// Of the region the workload falls in, or the one with the nearest focal point.
-    fn family(&self, work: &Workload) -> Option<&Family> {
+    fn family(&self, work: &Workload) -> Option<&RegionCurves> {
         let bytes = work.unique_bytes as f64;
-        let holds = |family: &&Family| {
+        let holds = |family: &&RegionCurves| {
             let extent = &family.region.unique_bytes;
             (extent.from..=extent.to).contains(&bytes)
         };
-        let distance = |family: &Family| {
+        let distance = |family: &RegionCurves| {
             let focal = &family.region.focal;
             (Axis::UniqueBytes.coordinate(focal) - Axis::UniqueBytes.coordinate(work)).abs()
         };
@@ -82,7 +82,7 @@ impl Model for Product {
     }
 }
 
-impl Family {
+impl RegionCurves {
     fn from_samples(region: &Region, samples: &[Sample]) -> Option<Self> {
         let focal = samples.iter().find(|sample| sample.workload == region.focal)?;
         let at_focal = Guess { ln_throughput: focal.ln_throughput, sd: focal.sd };

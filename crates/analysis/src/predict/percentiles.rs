@@ -36,12 +36,12 @@ const EXPECTED_SD: f64 = 1.0;
 const EVALUATIONS: usize = 40;
 const SEARCHED_MAX: usize = 120;
 
-type Place = [f64; FEATURES];
+type FeatureVector = [f64; FEATURES];
 
 /// Ratios of percentiles to the mean, learnt from the visits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Percentiles {
-    places: Vec<Place>,
+    places: Vec<FeatureVector>,
     ratios: [Ratio; TAIL],
 }
 
@@ -65,7 +65,8 @@ impl Percentiles {
         if kept.len() < SAMPLES_MIN {
             return None;
         }
-        let places: Vec<Place> = kept.iter().map(|sample| place(blend, &sample.workload)).collect();
+        let places: Vec<FeatureVector> =
+            kept.iter().map(|sample| place(blend, &sample.workload)).collect();
         let mut ratios = Vec::new();
         for which in 0..TAIL {
             let values: Vec<f64> = tails.iter().map(|tail| tail[which]).collect();
@@ -91,7 +92,7 @@ impl Percentiles {
 }
 
 impl Ratio {
-    fn learn(places: &[Place], values: &[f64], samples: &[&Sample]) -> Option<Self> {
+    fn learn(places: &[FeatureVector], values: &[f64], samples: &[&Sample]) -> Option<Self> {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let missed: Vec<f64> = values.iter().map(|value| value - mean).collect();
         let visits: Vec<f64> = samples.iter().map(|s| f64::from(s.visits.max(1))).collect();
@@ -111,7 +112,7 @@ impl Ratio {
     }
 }
 
-fn place(blend: &Blend, work: &Workload) -> Place {
+fn place(blend: &Blend, work: &Workload) -> FeatureVector {
     let synced = work.syncs_per_write();
     let [read, written] = blend.storage_shares(work);
     [
@@ -128,14 +129,14 @@ fn place(blend: &Blend, work: &Workload) -> Place {
 }
 
 /// Correlation of two workloads' ratios.
-fn alike(here: &Place, there: &Place) -> f64 {
+fn alike(here: &FeatureVector, there: &FeatureVector) -> f64 {
     let squares = (0..FEATURES).map(|i| ((here[i] - there[i]) / LENGTHS[i]).powi(2));
     matern52(squares.sum::<f64>().sqrt())
 }
 
 /// The process over every `stride`th sample.
 fn process(
-    places: &[Place],
+    places: &[FeatureVector],
     missed: &[f64],
     visits: &[f64],
     [variance, noise]: [f64; 2],
@@ -151,7 +152,7 @@ fn process(
 }
 
 /// Variances over all workloads and between two visits under which the samples are likeliest.
-fn likeliest(places: &[Place], missed: &[f64], visits: &[f64]) -> [f64; 2] {
+fn likeliest(places: &[FeatureVector], missed: &[f64], visits: &[f64]) -> [f64; 2] {
     let stride = places.len().div_ceil(SEARCHED_MAX).max(1);
     let expected = [SPREAD_EXPECTED, NOISE_EXPECTED].map(|sd| 2.0 * sd.ln());
     let ln_posterior = |at: &[f64]| {

@@ -92,7 +92,7 @@ fn look(
     let answer = highest_rate::search(question, closed.ops_per_s, &mut |rate, round| {
         let at_rate = Workload { rate, ..work.clone() };
         let point = visit(&at_rate, round, &highest_rate::rules(rate))?;
-        Ok::<_, Error>(highest_rate::Visit::from_point(&point))
+        Ok::<_, Error>(highest_rate::RateResult::from_point(&point))
     })?;
     Ok(Found { closed, answer })
 }
@@ -166,7 +166,7 @@ fn document(
 ) -> serde_json::Value {
     let Answer { ending, rate_per_s, low_per_s, high_per_s, trials } = &found.answer;
     let trial = |trial: &Trial| {
-        let visit = |visit: &highest_rate::Visit| serde_json::json!({ "p99_s": visit.p99_s, "ops_per_s": visit.ops_per_s });
+        let visit = |visit: &highest_rate::RateResult| serde_json::json!({ "p99_s": visit.p99_s, "ops_per_s": visit.ops_per_s });
         serde_json::json!({
             "rate_per_s": trial.rate_per_s,
             "kept": trial.kept,

@@ -86,7 +86,7 @@ pub(super) fn refusal(files: &TestFiles, sector_bytes: Option<u64>) -> Option<St
 /// What was seen of the page cache and of storage over a visit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[expect(clippy::struct_field_names, reason = "all are bytes, and say so")]
-pub(super) struct Seen {
+pub(super) struct VisitTraffic {
     /// Read and written by the workers.
     pub(super) read_bytes: u64,
     pub(super) written_bytes: u64,
@@ -96,7 +96,7 @@ pub(super) struct Seen {
     pub(super) delivered_bytes: Option<u64>,
 }
 
-impl Seen {
+impl VisitTraffic {
     /// Delivered between two readings of the counters.
     pub(super) fn delivered(before: Option<ProcessIo>, now: Option<ProcessIo>) -> Option<u64> {
         Some(now?.device_read_bytes.saturating_sub(before?.device_read_bytes))
@@ -138,18 +138,23 @@ mod tests {
 
     #[test]
     fn what_stays_in_the_cache_or_does_not_come_from_storage_was_not_direct() {
-        let read = Seen { read_bytes: 100 * MIB, ..Seen::default() };
+        let read = VisitTraffic { read_bytes: 100 * MIB, ..VisitTraffic::default() };
         assert_eq!(read.doubt(), None);
-        let all = Seen { delivered_bytes: Some(100 * MIB), resident_grown_bytes: Some(0), ..read };
+        let all = VisitTraffic {
+            delivered_bytes: Some(100 * MIB),
+            resident_grown_bytes: Some(0),
+            ..read
+        };
         assert_eq!(all.doubt(), None);
-        let cached = Seen { resident_grown_bytes: Some(64 * MIB), ..all };
+        let cached = VisitTraffic { resident_grown_bytes: Some(64 * MIB), ..all };
         assert!(cached.doubt().unwrap().text.contains("64.0 MiB came into the page cache"));
-        let hits = Seen { delivered_bytes: Some(10 * MIB), ..all };
+        let hits = VisitTraffic { delivered_bytes: Some(10 * MIB), ..all };
         let Warning { text, figures, .. } = hits.doubt().unwrap();
         assert!(text.contains("10.0 MiB of the 100 MiB"), "{text}");
         let figures = ["delivered_bytes", "read_bytes"].map(|name| figures[name] as u64);
         assert_eq!(figures, [10 * MIB, 100 * MIB]);
-        let little = Seen { read_bytes: MIB, delivered_bytes: Some(0), ..Seen::default() };
+        let little =
+            VisitTraffic { read_bytes: MIB, delivered_bytes: Some(0), ..VisitTraffic::default() };
         assert_eq!(little.doubt(), None);
     }
 

@@ -11,7 +11,7 @@ const DEPTH_MAX: usize = 64;
 
 /// Where a file is and how it is called there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct FileLocation {
     directory: u32,
     number: u32,
     /// Tells a name that nobody had before from the file's first one, 0.
@@ -23,7 +23,7 @@ struct Place {
 pub(super) struct Names {
     directories: Vec<u32>,
     /// Files that are not called as at the start.
-    renamed: RwLock<HashMap<u32, Place>>,
+    renamed: RwLock<HashMap<u32, FileLocation>>,
     has_renamed: AtomicBool,
     lives: AtomicU32,
 }
@@ -39,20 +39,20 @@ impl Names {
         }
     }
 
-    fn place(&self, file: u32) -> Place {
+    fn place(&self, file: u32) -> FileLocation {
         if self.has_renamed.load(Ordering::Acquire)
             && let Some(place) = self.renamed.read().ok().and_then(|all| all.get(&file).copied())
         {
             return place;
         }
         let directory = self.directories.get(file as usize).copied().unwrap_or(0);
-        Place { directory, number: file, life: 0 }
+        FileLocation { directory, number: file, life: 0 }
     }
 
     /// Writes the path of a file, relative to the stage's directory.
     pub(super) fn path(&self, file: u32, path: &mut String) {
         path.clear();
-        let mut chain = [Place { directory: 0, number: 0, life: 0 }; DEPTH_MAX];
+        let mut chain = [FileLocation { directory: 0, number: 0, life: 0 }; DEPTH_MAX];
         let (mut depth, mut at) = (0, file);
         while at != 0 && depth < DEPTH_MAX {
             chain[depth] = self.place(at);
@@ -76,7 +76,7 @@ impl Names {
     pub(super) fn path_after(&self, file: u32, other: u32, path: &mut String) -> Renamed {
         let place = if other == file || other == 0 {
             let life = self.lives.fetch_add(1, Ordering::Relaxed) + 1;
-            Place { life, ..self.place(file) }
+            FileLocation { life, ..self.place(file) }
         } else {
             self.place(other)
         };
@@ -105,7 +105,7 @@ impl Names {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Renamed {
     file: u32,
-    place: Place,
+    place: FileLocation,
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use self::pages::PAGE;
-use self::run::{Run, Seen, Setting};
+use self::run::{Run, Setting, WindowCounts};
 use super::files::{Files, stretch_s};
 use super::noise::{NoiseStream, visit_seed};
 use super::spec::{Machine, Noise, SimSpec};
@@ -81,7 +81,13 @@ impl MachineRig {
     }
 
     /// Seen in a window, and how it ended.
-    fn window_of(&self, running: &Running, seen: &Seen, read_bytes: u64, length_s: f64) -> Window {
+    fn window_of(
+        &self,
+        running: &Running,
+        seen: &WindowCounts,
+        read_bytes: u64,
+        length_s: f64,
+    ) -> Window {
         let mut window = Window { length_s, classes: seen.classes, ..Window::default() };
         if !self.counters {
             return window;

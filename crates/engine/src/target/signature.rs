@@ -17,7 +17,7 @@ pub struct Found {
 
 /// Where a mark is.
 #[derive(Clone, Copy)]
-enum Place {
+enum MarkOffset {
     /// Bytes from the start.
     Start(u64),
     /// Bytes before the end.
@@ -38,7 +38,7 @@ struct Stretch {
 
 struct Signature {
     what: &'static str,
-    places: &'static [Place],
+    places: &'static [MarkOffset],
     magic: &'static [u8],
 }
 
@@ -52,11 +52,11 @@ const ZFS_LABELS: &[Stretch] = &[
     Stretch { from: 128 * KIB, length: 128 * KIB, from_end: true },
 ];
 
-const fn on(what: &'static str, places: &'static [Place], magic: &'static [u8]) -> Signature {
+const fn on(what: &'static str, places: &'static [MarkOffset], magic: &'static [u8]) -> Signature {
     Signature { what, places, magic }
 }
 
-use Place::{End, EndAligned, Every, Start};
+use MarkOffset::{End, EndAligned, Every, Start};
 
 /// What the shorter marks are looked for in.
 const HEAD_BYTES: usize = 4096;
@@ -206,7 +206,7 @@ pub fn find(
 /// Where `magic` stands at `place`, if it does.
 fn look(
     magic: &[u8],
-    place: Place,
+    place: MarkOffset,
     length: u64,
     buffer: &mut [u8],
     read: &mut impl FnMut(u64, &mut [u8]) -> io::Result<()>,

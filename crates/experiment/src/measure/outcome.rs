@@ -24,7 +24,7 @@ const FAR_FROM_PRECISE: f64 = 2.0;
 const NS_TO_S: f64 = 1e-9;
 
 /// All that is known at the end of a visit.
-pub(super) struct Visit<'a> {
+pub(super) struct FinishedVisit<'a> {
     pub(super) subject: &'a Subject<'a>,
     pub(super) rules: &'a Rules,
     pub(super) engine: &'static str,
@@ -37,7 +37,7 @@ pub(super) struct Visit<'a> {
     pub(super) finished: &'a Finished,
 }
 
-impl Visit<'_> {
+impl FinishedVisit<'_> {
     /// Says what was seen. Counts, means and shares are those of the windows kept; quantiles those
     /// of all requests since the windows began to count.
     pub(super) fn into_point(mut self) -> Point {

@@ -23,7 +23,7 @@ const NEIGHBOURS: usize = 4;
 const NOISE_SD: f64 = 0.05;
 
 /// A workload in the box: every direction from 0 to 1.
-type Place = [f64; 5];
+type BoxPoint = [f64; 5];
 
 /// What was known when a round began. Canaries do not count: when they are made depends on the
 /// clock, and a run that is continued has to decide as it did before.
@@ -76,7 +76,7 @@ impl Choice<'_> {
         chosen.into_iter().map(|index| self.candidates[index].clone()).collect()
     }
 
-    fn place(&self, work: &Workload) -> Place {
+    fn place(&self, work: &Workload) -> BoxPoint {
         let Ranges { unique_bytes, size_mean, process_num, .. } = self.ranges;
         [
             share(work.unique_bytes, *unique_bytes),
@@ -88,7 +88,7 @@ impl Choice<'_> {
     }
 
     /// What a visit there is expected to take, layout apart, seconds.
-    fn visit_s(&self, place: &Place) -> f64 {
+    fn visit_s(&self, place: &BoxPoint) -> f64 {
         let took = |point: &Point| {
             (distance2(place, &self.place(&point.workload)), point.elapsed_s - point.spent_s.layout)
         };
@@ -103,7 +103,7 @@ impl Choice<'_> {
 /// A workload whose throughput is not known well.
 #[derive(Clone, Copy, Debug)]
 struct Unsure {
-    place: Place,
+    place: BoxPoint,
     variance: f64,
 }
 
@@ -132,7 +132,7 @@ fn share(value: u64, range: Range) -> f64 {
     if width > 0.0 { (value as f64 / min).ln() / width } else { 0.0 }
 }
 
-fn distance2(a: &Place, b: &Place) -> f64 {
+fn distance2(a: &BoxPoint, b: &BoxPoint) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }
 

@@ -31,11 +31,11 @@ pub struct RanksRig {
     hints: Hints,
     /// Of each rank, whether it is the first of its host.
     is_first: Vec<bool>,
-    visit: Option<Visit>,
+    visit: Option<RunningVisit>,
 }
 
 /// The workload that runs. Instants are by rank 0's clock.
-struct Visit {
+struct RunningVisit {
     work: Workload,
     /// When the workers were to begin.
     agreed_ns: i64,
@@ -200,7 +200,7 @@ impl Rig for RanksRig {
         };
         let agreed_ns = agreed?;
         let now_ns = self.crew.now_ns();
-        self.visit = Some(Visit {
+        self.visit = Some(RunningVisit {
             work: work.clone(),
             agreed_ns,
             until_ns: now_ns,
@@ -321,7 +321,7 @@ impl Rig for RanksRig {
 impl RanksRig {
     /// Says of each rank that fell behind what it waits for. Where requests come by a schedule, the
     /// schedule says what each gets.
-    fn name_stragglers(&self, visit: &Visit, ranks: &mut Ranks) -> Vec<Warning> {
+    fn name_stragglers(&self, visit: &RunningVisit, ranks: &mut Ranks) -> Vec<Warning> {
         if visit.work.rate > 0.0 {
             return Vec::new();
         }
@@ -349,7 +349,7 @@ impl RanksRig {
         warnings
     }
 
-    fn figures(&self, visit: &Visit, passed: &[Passed]) -> Ranks {
+    fn figures(&self, visit: &RunningVisit, passed: &[Passed]) -> Ranks {
         let since_s = |at_ns: i64| (at_ns - visit.agreed_ns) as f64 * 1e-9;
         let bytes_all: u64 = visit.counted.iter().map(|counted| counted.bytes).sum();
         let ranks = self.is_first.len() as u32;

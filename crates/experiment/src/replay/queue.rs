@@ -19,7 +19,7 @@ use super::order::{Planner, Said};
 use super::step::Step;
 use super::survey::Surveyed;
 use super::tally::Tally;
-use super::{Ground, Load, Settings};
+use super::{Load, ReplaySite, Settings};
 
 /// Steps that are out at a time, of some 200 bytes each, 50 MB in all: most traces of some seconds are
 /// planned before their replay begins, and take no processor from it.
@@ -36,7 +36,7 @@ pub(super) struct Course<'a> {
     pub(super) load: &'a dyn Load,
     pub(super) surveyed: &'a Surveyed,
     pub(super) settings: &'a Settings,
-    pub(super) ground: &'a Ground<'a>,
+    pub(super) ground: &'a ReplaySite<'a>,
     pub(super) stage: &'a Stage,
 }
 

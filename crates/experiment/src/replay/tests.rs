@@ -88,7 +88,7 @@ fn try_replay(load: &dyn Load, settings: &Settings, interrupt: bool) -> Result<R
     let parent = tempfile::tempdir().unwrap();
     let interrupt = AtomicBool::new(interrupt);
     let run = RunId::random().unwrap();
-    let ground = Ground {
+    let ground = ReplaySite {
         directory: Arc::new(open_directory(parent.path()).unwrap()),
         run: &run,
         interrupt: &interrupt,

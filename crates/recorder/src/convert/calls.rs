@@ -9,7 +9,7 @@ use super::descriptors::{Description, Shared};
 use super::paths::absolute;
 use super::process::Mapping;
 use super::{Converter, RESTARTED, Target, Written, flags_of};
-use crate::call::{Argument, Call, Copy, Place, Transfer};
+use crate::call::{Argument, Call, Copy, PathArgument, Transfer};
 use crate::observed::Ended;
 
 /// Bytes that an entry of a directory takes in what `getdents` gives, about.
@@ -356,7 +356,7 @@ impl Converter<'_> {
         self.call_event(ended, op, at)
     }
 
-    fn path(&mut self, ended: &Ended, op: Op, place: Place) -> Written {
+    fn path(&mut self, ended: &Ended, op: Op, place: PathArgument) -> Written {
         // Without a path, `fstatat` and its kin are about the descriptor itself.
         if ended.path.is_empty() && place.directory == Some(0) && ended.result >= 0 {
             return self.on_descriptor(ended, op);
@@ -396,7 +396,12 @@ impl Converter<'_> {
         self.call_event(ended, op, at)
     }
 
-    fn two_paths(&mut self, ended: &Ended, op: Op, places: (Place, Place)) -> Written {
+    fn two_paths(
+        &mut self,
+        ended: &Ended,
+        op: Op,
+        places: (PathArgument, PathArgument),
+    ) -> Written {
         let from = self.whole_path(ended, places.0.directory, ended.path);
         let to = self.whole_path(ended, places.1.directory, ended.second_path);
         let (Some(from), Some(to)) = (from, to) else {

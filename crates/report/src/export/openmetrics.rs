@@ -22,12 +22,12 @@ pub fn openmetrics(record: &Record) -> String {
 }
 
 /// A metric family: all of its samples stand together.
-pub(crate) struct Family<'a> {
+pub(crate) struct MetricFamily<'a> {
     text: &'a mut String,
     name: String,
 }
 
-impl<'a> Family<'a> {
+impl<'a> MetricFamily<'a> {
     /// `unit` becomes the end of the name, as the format asks; empty where there is none.
     pub(crate) fn gauge(text: &'a mut String, name: &str, unit: &str, help: &str) -> Self {
         let name = if unit.is_empty() {
@@ -125,7 +125,7 @@ fn time_s(time_s: f64) -> Option<f64> {
 
 fn estimates(text: &mut String, record: &Record) {
     for (name, unit, help, figure) in FIGURES {
-        let mut family = Family::gauge(text, name, unit, help);
+        let mut family = MetricFamily::gauge(text, name, unit, help);
         for estimate in &record.estimates {
             let region = region(record, &estimate.workload).map_or_else(String::new, String::from);
             let workload = estimate.workload.literal();
@@ -142,7 +142,7 @@ fn borders(text: &mut String, record: &Record) {
         ("capacity_high", "Upper end of its 95 % interval.", |b| b.unique_bytes.high),
     ];
     for (part, help, figure) in parts {
-        let mut family = Family::gauge(text, &format!("border_{part}"), "bytes", help);
+        let mut family = MetricFamily::gauge(text, &format!("border_{part}"), "bytes", help);
         for (index, border) in record.borders.iter().enumerate() {
             let labels = [("border", (index + 1).to_string()), ("curve", word(border.curve))];
             let labels = labels.each_ref().map(|(name, value)| (*name, value.as_str()));
@@ -157,7 +157,7 @@ fn regions(text: &mut String, record: &Record) {
         ("to", "Data touched up to which the region lies.", |r| r.unique_bytes.to),
     ];
     for (part, help, figure) in parts {
-        let mut family = Family::gauge(text, &format!("region_{part}"), "bytes", help);
+        let mut family = MetricFamily::gauge(text, &format!("region_{part}"), "bytes", help);
         for (index, region) in record.regions.iter().enumerate() {
             let number = (index + 1).to_string();
             let name = region.name.to_string();
@@ -170,7 +170,7 @@ fn regions(text: &mut String, record: &Record) {
 /// How many doubts there are about the run as a whole.
 fn warnings(text: &mut String, record: &Record) {
     let help = "Warnings about the run as a whole.";
-    let mut family = Family::gauge(text, "warnings", "", help);
+    let mut family = MetricFamily::gauge(text, "warnings", "", help);
     for severity in [Severity::Note, Severity::Warning, Severity::Serious] {
         let count = record.warnings.iter().filter(|warning| warning.severity == severity).count();
         family.sample(&[("severity", &word(severity))], Some(count as f64));

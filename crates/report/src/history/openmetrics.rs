@@ -2,7 +2,7 @@
 
 use ioscape_model::{History, HistoryLine};
 
-use crate::export::openmetrics::Family;
+use crate::export::openmetrics::MetricFamily;
 
 /// Units by the end of their metrics' names.
 const UNITS: [(&str, &str); 3] =
@@ -43,7 +43,7 @@ const SHARES: [Gauge; 4] = [
 pub fn history_openmetrics(history: &History) -> String {
     let mut text = String::new();
     let label = history.label.as_str();
-    let mut runs = Family::gauge(&mut text, "history_runs", "", "Runs that are kept.");
+    let mut runs = MetricFamily::gauge(&mut text, "history_runs", "", "Runs that are kept.");
     runs.sample(&[("label", label)], Some(history.runs.len() as f64));
     for (name, help, value) in FIGURES {
         for (unit, end) in UNITS {
@@ -73,7 +73,7 @@ fn family<'a>(
     if known.is_empty() {
         return;
     }
-    let mut family = Family::gauge(text, name, unit, help);
+    let mut family = MetricFamily::gauge(text, name, unit, help);
     for (line, value) in known {
         family.sample(&[("label", label), ("line", &line.name)], value);
     }

@@ -25,7 +25,7 @@ pub struct WhatIf {
 
 /// What predictions rest on.
 #[derive(Clone, Copy, Debug)]
-pub struct Ground<'a> {
+pub struct PredictionBasis<'a> {
     /// The record that they are made from.
     pub record: &'a Record,
     /// Caches that are supposed to have other sizes.
@@ -35,8 +35,12 @@ pub struct Ground<'a> {
 }
 
 /// The answer for people, `width` columns wide.
-pub fn predictions_text(document: &Predictions, ground: &Ground<'_>, width: usize) -> String {
-    let Ground { record, changed, sentences } = *ground;
+pub fn predictions_text(
+    document: &Predictions,
+    ground: &PredictionBasis<'_>,
+    width: usize,
+) -> String {
+    let PredictionBasis { record, changed, sentences } = *ground;
     let width = width.clamp(WIDTH_MIN, WIDTH_MAX);
     let mut page = Page { lines: Vec::new(), width, paint: Paint::new(false) };
     let mut plain = |lead: &str, text: &str| page.wrapped(lead, text, Style::Plain);

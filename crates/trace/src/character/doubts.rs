@@ -15,7 +15,7 @@ const UNEXPLAINED_MAX: f64 = 0.01;
 const MAPPED_MAX: f64 = 0.1;
 
 /// What else is known when doubts are told.
-pub(super) struct Ground<'a> {
+pub(super) struct DoubtContext<'a> {
     pub(super) info: &'a TraceInfo,
     pub(super) has_durations: bool,
     pub(super) arrivals_are_guessed: bool,
@@ -23,8 +23,8 @@ pub(super) struct Ground<'a> {
 }
 
 /// The doubts, those that matter most first.
-pub(super) fn doubts(app: &App, ground: &Ground<'_>) -> Vec<Doubt> {
-    let Ground { info, .. } = *ground;
+pub(super) fn doubts(app: &App, ground: &DoubtContext<'_>) -> Vec<Doubt> {
+    let DoubtContext { info, .. } = *ground;
     let whole = &app.whole;
     let mapped = whole.unique.mapped_bytes as f64 / whole.five.unique_bytes.max(1) as f64;
     let calls = (whole.calls + info.lost).max(1) as f64;

@@ -92,7 +92,7 @@ impl Windows {
             window.reads += u64::from(request.direction == Direction::Read);
             window.bytes += request.bytes;
             window.follows +=
-                u64::from(matches!(request.place, super::seen::Place::Follows { .. }));
+                u64::from(matches!(request.place, super::seen::RelativePosition::Follows { .. }));
         }
         window.syncs += u64::from(seen.synced.is_some());
         let is_of_names = matches!(seen.class, Class::Open | Class::Look | Class::Change);

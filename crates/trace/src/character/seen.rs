@@ -27,7 +27,7 @@ pub(super) enum Direction {
 
 /// Where a request lies, seen from the one before of its handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RelativePosition {
     /// There was none before.
     First,
     /// Where it ended.
@@ -49,7 +49,7 @@ pub(super) struct Request {
     pub(super) file: u32,
     pub(super) offset: u64,
     pub(super) bytes: u64,
-    pub(super) place: Place,
+    pub(super) place: RelativePosition,
 }
 
 /// A class of calls, for what follows what.
@@ -324,13 +324,13 @@ impl Memory {
         let offset = *end;
         *end += event.length;
         let place = match offset {
-            0 => Place::First,
-            _ => Place::Follows { same_direction: true },
+            0 => RelativePosition::First,
+            _ => RelativePosition::Follows { same_direction: true },
         };
         Some(Request { direction: Direction::Write, file, offset, bytes: event.length, place })
     }
 
-    fn place_on_device(&mut self, device: u32, offset: u64, bytes: u64) -> Place {
+    fn place_on_device(&mut self, device: u32, offset: u64, bytes: u64) -> RelativePosition {
         let ends = self.device_ends.entry(device).or_default();
         let found = ends.iter().position(|end| *end == offset);
         let is_first = ends.is_empty();
@@ -341,9 +341,9 @@ impl Memory {
         }
         ends.push(offset.saturating_add(bytes));
         match found {
-            Some(_) => Place::Follows { same_direction: true },
-            None if is_first => Place::First,
-            None => Place::Elsewhere,
+            Some(_) => RelativePosition::Follows { same_direction: true },
+            None if is_first => RelativePosition::First,
+            None => RelativePosition::Elsewhere,
         }
     }
 
@@ -374,21 +374,21 @@ impl Memory {
 }
 
 impl Cursor {
-    fn place(&mut self, offset: u64, bytes: u64, direction: Direction) -> Place {
+    fn place(&mut self, offset: u64, bytes: u64, direction: Direction) -> RelativePosition {
         let stride = offset.cast_signed().wrapping_sub(self.start.cast_signed());
         let place = match self.direction {
-            None => Place::First,
+            None => RelativePosition::First,
             Some(before) if offset == self.end => {
-                Place::Follows { same_direction: before == direction }
+                RelativePosition::Follows { same_direction: before == direction }
             }
-            Some(_) if stride == self.stride && stride != 0 => Place::Strided,
-            Some(_) if offset < self.start => Place::Backward,
+            Some(_) if stride == self.stride && stride != 0 => RelativePosition::Strided,
+            Some(_) if offset < self.start => RelativePosition::Backward,
             Some(_)
                 if offset.saturating_sub(self.end) <= FORWARD_BYTES_MAX && offset > self.end =>
             {
-                Place::Forward
+                RelativePosition::Forward
             }
-            Some(_) => Place::Elsewhere,
+            Some(_) => RelativePosition::Elsewhere,
         };
         *self = Self {
             end: offset.saturating_add(bytes),

@@ -12,7 +12,7 @@ use super::dirty::SyncedKind;
 use super::flights::Flights;
 use super::histogram::LogHistogram;
 use super::pages::{PAGE_BYTES, PageSet};
-use super::seen::{Class, Direction, Memory, Place, Request, Seen};
+use super::seen::{Class, Direction, Memory, RelativePosition, Request, Seen};
 use super::transaction::Tokens;
 use super::union::Union;
 use crate::{Flags, Op};
@@ -185,14 +185,14 @@ impl Tally {
             }
         }
         match request.place {
-            Place::Follows { same_direction } => {
+            RelativePosition::Follows { same_direction } => {
                 self.follows += 1;
                 self.follows_in_direction += u64::from(same_direction);
             }
-            Place::Forward => self.forward += 1,
-            Place::Backward => self.backward += 1,
-            Place::Strided => self.strided += 1,
-            Place::First | Place::Elsewhere => {}
+            RelativePosition::Forward => self.forward += 1,
+            RelativePosition::Backward => self.backward += 1,
+            RelativePosition::Strided => self.strided += 1,
+            RelativePosition::First | RelativePosition::Elsewhere => {}
         }
         self.direct += u64::from(event.flags.has(Flags::DIRECT));
         self.asynchronous += u64::from(event.flags.has(Flags::ASYNC));

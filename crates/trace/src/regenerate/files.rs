@@ -2,7 +2,7 @@
 //! Some have their places from the start; others begin where the one before ended, and grow as long as
 //! they are gone on with.
 
-use super::ground::{Data, Ground};
+use super::ground::{Data, GeneratedFiles};
 use super::places::{PAGE_BYTES, READ, Region, WRITE};
 
 /// All files of data.
@@ -24,7 +24,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(ground: &Ground) -> Self {
+    pub(super) fn new(ground: &GeneratedFiles) -> Self {
         let mut begun = [Vec::new(), Vec::new()];
         for (file, data) in ground.data.iter().enumerate() {
             if !ground.regions[data.direction].grows {

@@ -43,7 +43,7 @@ pub(super) struct Data {
 
 /// All files.
 #[derive(Clone, Debug)]
-pub(super) struct Ground {
+pub(super) struct GeneratedFiles {
     entries: Vec<FileEntry>,
     streams: Vec<StreamEntry>,
     pub(super) data: Vec<Data>,
@@ -133,7 +133,7 @@ fn grows(app: &App, pages: u64, made: usize) -> bool {
     kind("grown") + kind("new") > kind("overwritten")
 }
 
-impl Ground {
+impl GeneratedFiles {
     pub(super) fn new(app: &App, scale: &Scale) -> Self {
         let caches = caches(app);
         let last = caches.curve.last().copied().unwrap_or_default();

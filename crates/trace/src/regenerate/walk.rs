@@ -14,7 +14,7 @@ use super::Scale;
 use super::calls::{Bags, CLASSES, CLOSE, MAP, OPEN, Synced, What, factors};
 use super::crossings::{Crossings, aligned_pages};
 use super::files::Files;
-use super::ground::{Ground, sequential_share};
+use super::ground::{GeneratedFiles, sequential_share};
 use super::mapped::Mapped;
 use super::places::{Factors, PAGE_BYTES, Places, READ, WRITE};
 use super::timing::all_transfers;
@@ -53,7 +53,7 @@ pub(super) struct Walk<'a> {
     whole: &'a Behaviour,
     stretches: Vec<&'a Behaviour>,
     scale: &'a Scale,
-    ground: &'a Ground,
+    ground: &'a GeneratedFiles,
     chance: Xoshiro256PlusPlus,
     places: Places,
     streams: Vec<Stream>,
@@ -74,7 +74,12 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(app: &'a App, scale: &'a Scale, ground: &'a Ground, seed: u64) -> Self {
+    pub(super) fn new(
+        app: &'a App,
+        scale: &'a Scale,
+        ground: &'a GeneratedFiles,
+        seed: u64,
+    ) -> Self {
         let stretches = app.stretches();
         let sequential = sequential_share(app);
         let users = ground.streams().len();

@@ -25,7 +25,7 @@ pub(super) struct Finder {
     files: HashMap<u32, Asked>,
     directories: u64,
     kinds: HashMap<u32, (PageKind, u64)>,
-    sessions: HashMap<u32, Visit>,
+    sessions: HashMap<u32, OpenSession>,
     profiles: [Tally; PROFILE_ENDS.len()],
     starts: Starts,
     calendar: Calendar,
@@ -37,7 +37,7 @@ pub(super) struct Finder {
 
 /// A session that may go on.
 #[derive(Debug)]
-struct Visit {
+struct OpenSession {
     start_ns: u64,
     last_ns: u64,
     /// Kind of each request, and the time since the one before, ms.
@@ -209,13 +209,13 @@ impl Finder {
         file.unchanged += u64::from(is_unchanged);
         self.requests += 1;
         let at_ns = event.start_ns;
-        let is_endless = |visit: &Visit| visit.asks.len() >= SESSION_MAX;
+        let is_endless = |visit: &OpenSession| visit.asks.len() >= SESSION_MAX;
         if self.sessions.get(&event.stream).is_some_and(is_endless) {
             self.end(event.stream);
         }
         let is_new = !self.sessions.contains_key(&event.stream);
         self.calendar.add(at_ns, event.file, is_new);
-        let visit = self.sessions.entry(event.stream).or_insert_with(|| Visit {
+        let visit = self.sessions.entry(event.stream).or_insert_with(|| OpenSession {
             start_ns: at_ns,
             last_ns: at_ns,
             asks: Vec::new(),

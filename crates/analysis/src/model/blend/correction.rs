@@ -42,7 +42,7 @@ const ROUNDS: usize = 2;
 
 /// A workload as the process sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Place {
+struct Coordinates {
     features: [f64; FEATURES],
     /// Logarithm of the data touched, for each part; for storage divided by the factor by which
     /// [`Correction::with_caches`] changed its cache.
@@ -50,7 +50,7 @@ struct Place {
     elasticities: [f64; PARTS],
 }
 
-impl Place {
+impl Coordinates {
     fn new(law: &Law, work: &Workload, cache_factors: [f64; 2]) -> Self {
         let unique = work.unique_bytes as f64;
         let [read, write] = cache_factors.map(|factor| (unique / factor).ln());
@@ -103,7 +103,7 @@ pub(super) struct Correction {
 struct Learnt {
     /// Factors on all amplitudes and on all noise.
     multipliers: [f64; 2],
-    places: Vec<Place>,
+    places: Vec<Coordinates>,
     /// Measured over the law's throughput, as a logarithm, and the variance of it, for each sample.
     residuals: Vec<f64>,
     noise: Vec<f64>,
@@ -126,7 +126,7 @@ impl TryFrom<Learnt> for Correction {
             return Err("a sample lacks what was learnt from it");
         }
         let process = GaussianProcess::fit(
-            &(multipliers[0].powi(2) * kernel(&places.iter().collect::<Vec<&Place>>())),
+            &(multipliers[0].powi(2) * kernel(&places.iter().collect::<Vec<&Coordinates>>())),
             noise,
             residuals,
         );
@@ -138,8 +138,10 @@ impl Correction {
     /// Learns from what the law misses the samples by, with multipliers of amplitudes and noise that
     /// are given, or else found.
     pub(super) fn learn(law: &Law, samples: &[&Sample], given: Option<[f64; 2]>) -> Option<Self> {
-        let places: Vec<Place> =
-            samples.iter().map(|sample| Place::new(law, &sample.workload, [1.0; 2])).collect();
+        let places: Vec<Coordinates> = samples
+            .iter()
+            .map(|sample| Coordinates::new(law, &sample.workload, [1.0; 2]))
+            .collect();
         let data = Data::new(law, samples, &places, 1);
         let multipliers = given.unwrap_or_else(|| {
             // Of many samples some are enough: the time goes with the cube of their number.
@@ -173,7 +175,7 @@ impl Correction {
     /// The correction to the law's logarithm, and its variance.
     pub(super) fn at(&self, law: &Law, work: &Workload) -> (f64, f64) {
         let Learnt { multipliers, places, cache_factors, .. } = &self.learnt;
-        let here = Place::new(law, work, *cache_factors);
+        let here = Coordinates::new(law, work, *cache_factors);
         let scale = multipliers[0].powi(2);
         let cross: Vec<f64> = places.iter().map(|place| scale * place.covariance(&here)).collect();
         self.process.predict(&cross, scale * here.covariance(&here))
@@ -181,7 +183,7 @@ impl Correction {
 
     /// Variance between two visits to a workload.
     pub(super) fn noise(&self, law: &Law, work: &Workload) -> f64 {
-        self.learnt.multipliers[1].powi(2) * Place::new(law, work, [1.0; 2]).noise()
+        self.learnt.multipliers[1].powi(2) * Coordinates::new(law, work, [1.0; 2]).noise()
     }
 }
 
@@ -194,9 +196,9 @@ struct Data {
 
 impl Data {
     /// Every sample that is `stride` places after the one before.
-    fn new(law: &Law, samples: &[&Sample], places: &[Place], stride: usize) -> Self {
+    fn new(law: &Law, samples: &[&Sample], places: &[Coordinates], stride: usize) -> Self {
         let chosen = || samples.iter().zip(places).step_by(stride);
-        let kept: Vec<&Place> = chosen().map(|(_, place)| place).collect();
+        let kept: Vec<&Coordinates> = chosen().map(|(_, place)| place).collect();
         Self {
             kernel: kernel(&kept),
             noise: chosen()
@@ -242,7 +244,7 @@ impl Data {
     }
 }
 
-fn kernel(places: &[&Place]) -> DMatrix<f64> {
+fn kernel(places: &[&Coordinates]) -> DMatrix<f64> {
     DMatrix::from_fn(places.len(), places.len(), |row, column| {
         places[row.max(column)].covariance(places[row.min(column)])
     })

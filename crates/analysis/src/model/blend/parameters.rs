@@ -82,7 +82,7 @@ pub(super) struct Parameter {
     /// Mean of its prior, in words.
     pub(super) expected: &'static str,
     /// Mean of its prior, on its scale, worked out from the samples; for a cache from its direction and index, too.
-    mean: fn(&Seen<'_>, [usize; 2]) -> f64,
+    mean: fn(&FirstLook<'_>, [usize; 2]) -> f64,
     /// Why the law has it.
     pub(super) why: &'static str,
 }
@@ -268,7 +268,7 @@ const WRITE_COST_SD: f64 = 0.3;
 /// Where the parameters are expected, on their scales, in the order of [`all`].
 pub(super) fn priors(training: &Training, caches: &Caches) -> Vec<Prior> {
     let shape = caches.shape();
-    let seen = Seen { training, caches };
+    let seen = FirstLook { training, caches };
     let prior = |it: &Parameter, cache| Prior { mean: (it.mean)(&seen, cache), sd: it.sd };
     let mut priors: Vec<Prior> = TABLE.iter().map(|it| prior(it, [0, 0])).collect();
     for direction in [READ, WRITE] {
@@ -316,12 +316,12 @@ enum Limit {
 }
 
 /// What a first look at the samples says.
-struct Seen<'a> {
+struct FirstLook<'a> {
     training: &'a Training,
     caches: &'a Caches,
 }
 
-impl Seen<'_> {
+impl FirstLook<'_> {
     fn samples(&self) -> impl Iterator<Item = &Sample> {
         let Training { samples, cold, extras, .. } = self.training;
         samples.iter().chain(cold).chain(extras)

@@ -30,7 +30,7 @@ const LOOKED_MAX: u64 = 8;
 
 /// Counted since the latest window ended.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct WindowCounts {
     pub(super) classes: [ClassCount; 4],
     pub(super) asked_pages: u64,
     pub(super) hit_pages: u64,
@@ -109,7 +109,7 @@ pub(super) struct Run {
     /// Most that may reach storage in this run, bytes, and whether that is reached.
     written_max_bytes: u64,
     pub(super) is_full: bool,
-    pub(super) seen: Seen,
+    pub(super) seen: WindowCounts,
     pub(super) response_ns: [Histogram<u64>; 4],
     /// In an open loop, since requests were due.
     pub(super) latency_ns: Option<Histogram<u64>>,
@@ -177,7 +177,7 @@ impl Run {
             is_stopped: false,
             written_max_bytes: setting.written_max_bytes,
             is_full: false,
-            seen: Seen::default(),
+            seen: WindowCounts::default(),
             response_ns: std::array::from_fn(|_| histogram()),
             latency_ns: (work.rate > 0.0).then(histogram),
             response_cv: setting.response_cv,

@@ -31,7 +31,7 @@ pub fn size_table(work: &Workload) -> Vec<SizeShare> {
     let mut table: Vec<SizeShare> = Vec::new();
     // What rounding adds to one slice is taken from the next.
     let mut owed = 0.0;
-    for length in slices(&Law::from_workload(work).lengths().collect::<Vec<_>>()) {
+    for length in slices(&SizeLaw::from_workload(work).lengths().collect::<Vec<_>>()) {
         let units = ((length + owed) / align).round().max(1.0);
         owed += length - units * align;
         let size_bytes = units as u64 * work.align;
@@ -46,7 +46,7 @@ pub fn size_table(work: &Workload) -> Vec<SizeShare> {
 }
 
 /// The law of a workload's sizes: a multiple of `scale`, rounded to `align`, redrawn above `most`.
-struct Law {
+struct SizeLaw {
     /// At each index the sum of the weights of all steps before it; the last one is the sum of all weights. The scale
     /// changes none of them.
     weight_below: Vec<f64>,
@@ -55,7 +55,7 @@ struct Law {
     most: f64,
 }
 
-impl Law {
+impl SizeLaw {
     /// With the scale that gives the mean after redrawing and rounding, by bisection.
     fn from_workload(work: &Workload) -> Self {
         let mean = work.size_mean as f64;

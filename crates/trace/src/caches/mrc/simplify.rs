@@ -2,13 +2,13 @@
 //! Piece-wise Linear Approximation of Numerical Streams with Precision Guarantees", VLDB 2009).
 
 /// A place on several falling curves at once.
-pub(crate) type Place<const N: usize> = (u64, [f64; N]);
+pub(crate) type CurvePoint<const N: usize> = (u64, [f64; N]);
 
 /// Corners of lines that pass every point within `slack`, in the order of the points, whose places grow.
 pub(crate) fn simplified<const N: usize>(
-    points: impl IntoIterator<Item = Place<N>>,
+    points: impl IntoIterator<Item = CurvePoint<N>>,
     slack: f64,
-) -> Vec<Place<N>> {
+) -> Vec<CurvePoint<N>> {
     let mut points = points.into_iter();
     let Some(first) = points.next() else { return Vec::new() };
     let (mut corners, mut before) = (vec![first], first);
@@ -30,18 +30,18 @@ pub(crate) fn simplified<const N: usize>(
 
 /// The lines from one corner that pass all points since within the slack: slopes from low to high.
 struct Cone<const N: usize> {
-    corner: Place<N>,
+    corner: CurvePoint<N>,
     low: [f64; N],
     high: [f64; N],
 }
 
 impl<const N: usize> Cone<N> {
-    const fn new(corner: Place<N>) -> Self {
+    const fn new(corner: CurvePoint<N>) -> Self {
         Self { corner, low: [f64::NEG_INFINITY; N], high: [f64::INFINITY; N] }
     }
 
     /// Keeps the lines that pass this point, too; false, and all of them, where none does.
-    fn narrow(&mut self, point: Place<N>, slack: f64) -> bool {
+    fn narrow(&mut self, point: CurvePoint<N>, slack: f64) -> bool {
         let run = (point.0 - self.corner.0) as f64;
         let (mut low, mut high) = (self.low, self.high);
         for side in 0..N {
@@ -57,7 +57,7 @@ impl<const N: usize> Cone<N> {
     }
 
     /// Where a line of the cone is at the place of a point: as near to it as may be.
-    fn at(&self, point: Place<N>) -> Place<N> {
+    fn at(&self, point: CurvePoint<N>) -> CurvePoint<N> {
         let run = (point.0 - self.corner.0) as f64;
         let mut values = self.corner.1;
         for (side, value) in values.iter_mut().enumerate() {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn value_at(corners: &[Place<1>], place: u64) -> f64 {
+    fn value_at(corners: &[CurvePoint<1>], place: u64) -> f64 {
         let next = corners.partition_point(|(at, _)| *at < place).max(1);
         let ((a, [low]), (b, [high])) = (corners[next - 1], corners[next]);
         low + (high - low) * (place - a) as f64 / (b - a) as f64
@@ -86,7 +86,7 @@ mod tests {
             slack in 0.1..20.0_f64,
         ) {
             let mut level = 0.0;
-            let points: Vec<Place<1>> = (0..).zip(falls).map(|(at, fall)| {
+            let points: Vec<CurvePoint<1>> = (0..).zip(falls).map(|(at, fall)| {
                 level -= if fall > 25.0 { 100.0 } else { fall / 10.0 };
                 (at, [level])
             }).collect();

@@ -68,7 +68,7 @@ impl Folio {
 
 /// What a place in a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PageSlot {
     Empty,
     Held(FolioId),
     /// What is left of an evicted page (mm/workingset.c, `pack_shadow`): the lists' age then, and
@@ -84,19 +84,19 @@ pub(super) enum Place {
 struct Packed(u64);
 
 impl Packed {
-    const fn of_place(place: Place) -> Self {
+    const fn of_place(place: PageSlot) -> Self {
         match place {
-            Place::Empty => Self(0),
-            Place::Held(id) => Self((id as u64) << 2 | 1),
-            Place::Shadow { age, workingset } => Self(age << 2 | 2 | workingset as u64),
+            PageSlot::Empty => Self(0),
+            PageSlot::Held(id) => Self((id as u64) << 2 | 1),
+            PageSlot::Shadow { age, workingset } => Self(age << 2 | 2 | workingset as u64),
         }
     }
 
-    const fn place(self) -> Place {
+    const fn place(self) -> PageSlot {
         match self.0 & 3 {
-            0 => Place::Empty,
-            1 => Place::Held((self.0 >> 2) as FolioId),
-            low => Place::Shadow { age: self.0 >> 2, workingset: low == 3 },
+            0 => PageSlot::Empty,
+            1 => PageSlot::Held((self.0 >> 2) as FolioId),
+            low => PageSlot::Shadow { age: self.0 >> 2, workingset: low == 3 },
         }
     }
 }
@@ -150,7 +150,7 @@ impl Folios {
         self.lists[list as usize].pages
     }
 
-    pub(super) fn place(&self, file: u32, page: u64) -> Place {
+    pub(super) fn place(&self, file: u32, page: u64) -> PageSlot {
         self.tree.get(file, page).place()
     }
 
@@ -177,19 +177,19 @@ impl Folios {
             self.arena.push(folio);
             self.arena.len() as FolioId - 1
         };
-        self.write_places(&folio, Place::Held(id));
+        self.write_places(&folio, PageSlot::Held(id));
         id
     }
 
     /// Takes a folio out of its file and its list.
-    pub(super) fn remove(&mut self, id: FolioId, left: Place) {
+    pub(super) fn remove(&mut self, id: FolioId, left: PageSlot) {
         self.unlink(id);
         let folio = self.arena[id as usize];
         self.write_places(&folio, left);
         self.free.push(id);
     }
 
-    fn write_places(&mut self, folio: &Folio, place: Place) {
+    fn write_places(&mut self, folio: &Folio, place: PageSlot) {
         for page in folio.first..folio.end() {
             self.tree.set(folio.file, page, Packed::of_place(place));
         }

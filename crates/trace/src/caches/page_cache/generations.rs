@@ -8,7 +8,7 @@
 //! generation when their turn comes. Simplified: page tables are not walked when a generation is made, a
 //! page that was touched through a mapping is found when its turn comes; there is no anonymous memory.
 
-use super::folios::{Folio, FolioId, Place, flag};
+use super::folios::{Folio, FolioId, PageSlot, flag};
 use super::memory::Memory;
 use super::tiers::{EVICTED_MIN, KEPT_MAX, KEPT_MIN, TIERS, Tier};
 
@@ -226,7 +226,7 @@ impl Memory {
         self.generations.tiers[tier_of(touches, workingset)].had_their_turn += folio.pages();
         let age = self.generations.oldest * KEPT_MAX + u64::from(touches.saturating_sub(1));
         self.folios.push_tail(id);
-        self.remove(id, Place::Shadow { age, workingset });
+        self.remove(id, PageSlot::Shadow { age, workingset });
     }
 }
 

@@ -1,7 +1,7 @@
 //! The memory that a group's files take: insertion, touches, refaults.
 
 use super::dirty::Dirty;
-use super::folios::{ACTIVE, FolioId, Folios, INACTIVE, Place, flag};
+use super::folios::{ACTIVE, FolioId, Folios, INACTIVE, PageSlot, flag};
 use super::tiers::Generations;
 use super::{Policy, Settings};
 
@@ -115,8 +115,8 @@ impl Memory {
 
     pub(super) fn folio_at(&self, file: u32, page: u64) -> Option<FolioId> {
         match self.folios.place(file, page) {
-            Place::Held(id) => Some(id),
-            Place::Empty | Place::Shadow { .. } => None,
+            PageSlot::Held(id) => Some(id),
+            PageSlot::Empty | PageSlot::Shadow { .. } => None,
         }
     }
 
@@ -127,8 +127,8 @@ impl Memory {
         self.make_room(pages);
         let shadow =
             (first..first + pages).rev().find_map(|page| match self.folios.place(file, page) {
-                Place::Shadow { age, workingset } => Some((age, workingset)),
-                Place::Empty | Place::Held(_) => None,
+                PageSlot::Shadow { age, workingset } => Some((age, workingset)),
+                PageSlot::Empty | PageSlot::Held(_) => None,
             });
         let id = self.folios.make(file, first, order);
         if let (Some((age, workingset)), Why::Read) = (shadow, why) {
@@ -200,7 +200,7 @@ impl Memory {
     }
 
     /// Takes a folio out of memory: evicted, which leaves a shadow, or dropped with its file.
-    pub(super) fn remove(&mut self, id: FolioId, left: Place) {
+    pub(super) fn remove(&mut self, id: FolioId, left: PageSlot) {
         let folio = *self.folios.get(id);
         if folio.has(flag::DIRTY) {
             self.dirty.forget(folio.file, folio.first, folio.pages());
@@ -216,7 +216,7 @@ impl Memory {
         for range in self.folios.ranges(file, pages.start) {
             for page in range.start..range.end.min(pages.end) {
                 if let Some(id) = self.folio_at(file, page) {
-                    self.remove(id, Place::Empty);
+                    self.remove(id, PageSlot::Empty);
                 }
             }
         }
@@ -230,7 +230,7 @@ impl Memory {
                 let folio = self.folios.get(id);
                 let within = pages.start <= folio.first && folio.end() <= pages.end;
                 if within && !folio.has(flag::DIRTY | flag::YOUNG) {
-                    self.remove(id, Place::Empty);
+                    self.remove(id, PageSlot::Empty);
                 }
             }
         }

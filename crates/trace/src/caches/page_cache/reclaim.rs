@@ -1,7 +1,7 @@
 //! Making room: the group's reclaim, as mm/vmscan.c does it for a group without swap.
 
 use super::Policy;
-use super::folios::{ACTIVE, FolioId, INACTIVE, Place, flag};
+use super::folios::{ACTIVE, FolioId, INACTIVE, PageSlot, flag};
 use super::memory::Memory;
 
 /// Pages that are reclaimed at least, and scanned at a time (include/linux/swap.h).
@@ -40,7 +40,7 @@ impl Memory {
             if self.folios.get(id).has(flag::DIRTY) {
                 self.write_back_folio(id);
             }
-            self.remove(id, Place::Empty);
+            self.remove(id, PageSlot::Empty);
         }
     }
 
@@ -149,7 +149,7 @@ impl Memory {
     fn evict(&mut self, id: FolioId) {
         let folio = *self.folios.get(id);
         let shadow =
-            Place::Shadow { age: self.nonresident_age, workingset: folio.has(flag::WORKINGSET) };
+            PageSlot::Shadow { age: self.nonresident_age, workingset: folio.has(flag::WORKINGSET) };
         self.nonresident_age += folio.pages();
         self.folios.push_tail(id);
         self.remove(id, shadow);

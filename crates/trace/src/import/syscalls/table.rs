@@ -8,7 +8,7 @@ use crate::event::Op;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sys {
     /// Bytes go through a descriptor at its position, or at a place given.
-    Transfer(Op, Place, Shape),
+    Transfer(Op, OffsetSource, Shape),
     /// A file is opened; the path is the first argument, or the second after a directory.
     Open(PathAt),
     Creat,
@@ -46,7 +46,7 @@ pub(crate) enum Sys {
 
 /// Where in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum OffsetSource {
     Position,
     /// In the fourth argument.
     Given,
@@ -70,8 +70,8 @@ pub(crate) enum PathAt {
     Below(usize),
 }
 
+use OffsetSource::{Given, Position};
 use PathAt::{Below, Path};
-use Place::{Given, Position};
 use Shape::{Buffer, Vector};
 
 /// Name, number, meaning.

@@ -1,6 +1,6 @@
 //! Calls on what is open: bytes, positions, lengths, advice.
 
-use super::table::{Place, Shape};
+use super::table::{OffsetSource, Shape};
 use super::{At, Found, Row};
 use crate::event::{Event, FileKind, Flags, Op};
 
@@ -8,11 +8,17 @@ use crate::event::{Event, FileKind, Flags, Op};
 const WILL_NEED: u64 = 3;
 
 impl At<'_, '_, '_, '_> {
-    pub(super) fn transfer(&mut self, blank: Event, op: Op, place: Place, shape: Shape) -> Found {
+    pub(super) fn transfer(
+        &mut self,
+        blank: Event,
+        op: Op,
+        place: OffsetSource,
+        shape: Shape,
+    ) -> Found {
         let mut this = self.on(blank, op, 0)?;
         let given = self.arguments().unsigned(3);
         // preadv2 and pwritev2 use the position where the offset is −1.
-        let is_given = place == Place::Given && self.arguments().number(3) != Some(-1);
+        let is_given = place == OffsetSource::Given && self.arguments().number(3) != Some(-1);
         this.length = u64::try_from(self.call.result.value().unwrap_or(0)).ok()?;
         if shape == Shape::Buffer {
             let asked = self.arguments().unsigned(2)?;
