@@ -49,6 +49,9 @@ pub(super) struct Shape {
     /// Dirty data from which on the kernel writes back all the time, bytes, where it does. What-if sizes of caches leave it
     /// as it is.
     pub(super) written_back_from_bytes: Option<f64>,
+    /// Share of write-back that its writer waits for: write-back runs beside the writer, and with direct access there is
+    /// none. The half is a choice: fitted, it made the law no better (`docs/experiments.md`).
+    pub(super) write_waited: f64,
 }
 
 /// Sizes of the caches that the samples can tell something about, bytes, smallest first.
@@ -165,6 +168,7 @@ impl Caches {
             read_copy_fixed_s: self.quickest_read_s / 2.0,
             read_ahead_pages: self.read_ahead_pages,
             written_back_from_bytes: self.written_back_from_bytes,
+            write_waited: if self.first_real > 0 { 1.0 } else { 0.5 },
         }
     }
 

@@ -32,9 +32,9 @@
 //! Uniform access to `U` bytes finds its data in a cache of `C` bytes with probability `min(1, C/U)`,
 //! whatever the replacement policy. A sequential read (share `q`) is read ahead only in a long run: the
 //! share `q⁶` of them, a choice, where nothing is known of read-ahead; in a short run it costs as much as a random
-//! one. Write-back runs beside the
-//! writer, so a writer waits for the share `ω` of it, until storage falls behind. `Z` lies between the
-//! asymptotes `max(W, N S)` and the balanced-job bound of a closed network (Zahorjan et al. 1982).
+//! one. Write-back runs beside the writer, so a writer waits for the share `ω` of it, a half (all with direct access,
+//! where there is none), until storage falls behind. `Z` lies between the asymptotes `max(W, N S)` and the
+//! balanced-job bound of a closed network (Zahorjan et al. 1982).
 //! Storage may have limits on requests and on bytes per second, as cloud volumes have: one that reads and writes
 //! share (σ = 1), or one for each.
 //! `U* = U + N (Q − 1) s`: the buffers of further requests in flight fill the processor's cache, too.
@@ -304,7 +304,7 @@ impl Law {
             let pieces = (1.0 - read_misses) * (1.0 - 1.0 / pages(work)) * (1.0 - streamed[READ]);
             storage[READ] += byte_s * in_vain_bytes + alone_s * pieces;
         }
-        let mut waited = self.get(Common::Waited);
+        let mut waited = self.shape.write_waited;
         if work.fsync_every > 0 {
             // Every write gets to storage: none stays dirty for long enough to be overwritten.
             (storage[WRITE], waited) = self.synced(work);

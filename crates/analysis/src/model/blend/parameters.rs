@@ -26,7 +26,6 @@ pub(super) enum Common {
     Processors,
     ReadParallel,
     WriteParallel,
-    Waited,
     RequestLimit,
     ReadLimit,
     WriteLimit,
@@ -89,7 +88,7 @@ pub(super) struct Parameter {
 
 /// The parameters that every system has, in the order of [`Common`].
 #[rustfmt::skip]
-pub(super) const TABLE: [Parameter; 17] = [
+pub(super) const TABLE: [Parameter; 16] = [
     Parameter { name: "write_fixed_s", symbol: "a_w", unit: "s", scale: Scale::Ln, sd: 1.5,
         about: "processor time of a write that the page cache takes, whatever its size",
         expected: "half of the quickest write seen",
@@ -130,12 +129,6 @@ pub(super) const TABLE: [Parameter; 17] = [
         expected: "1, and held there if direct writes tell what write-back costs: theirs is the time of many at once",
         mean: |_, _| 0.0,
         why: "a drive takes writes of several processes at a time, as many as its cache and its queue let it" },
-    Parameter { name: "write_waited", symbol: "ω", unit: "1", scale: Scale::Logit, sd: 1.5,
-        about: "share of write-back that its writer waits for",
-        expected: "a half; nearly all with direct access",
-        // Logits: 0.98, and a half.
-        mean: |seen, _| if seen.training.ranges.access == Access::Direct { 4.0 } else { 0.0 },
-        why: "write-back runs beside the writer; with direct access there is none" },
     Parameter { name: "storage_requests_per_s", symbol: "R", unit: "1/s", scale: Scale::Ln, sd: 1.0,
         about: "requests per second that storage serves at most; of each kind where σ is 0",
         expected: "3 times the most reads or writes seen to get there, out of reach if none was",

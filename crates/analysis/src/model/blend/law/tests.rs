@@ -14,6 +14,7 @@ const SHAPE: Shape = Shape {
     read_copy_fixed_s: 8e-7,
     read_ahead_pages: None,
     written_back_from_bytes: None,
+    write_waited: 0.5,
 };
 
 /// As Linux reads ahead by default.
@@ -28,8 +29,8 @@ const OF_LINUX: Shape = Shape {
 fn usual() -> Vec<f64> {
     use Common::{
         DepthCopy, DepthOverlap, LimitShared, MemoryCost, ProcessorCache, Processors, ReadCopyRate,
-        ReadLimit, ReadParallel, RequestLimit, Sync, SyncParallel, Waited, WriteCopyFixed,
-        WriteCopyRate, WriteLimit, WriteParallel,
+        ReadLimit, ReadParallel, RequestLimit, Sync, SyncParallel, WriteCopyFixed, WriteCopyRate,
+        WriteLimit, WriteParallel,
     };
     let common = [
         (WriteCopyFixed, -14.0),
@@ -40,7 +41,6 @@ fn usual() -> Vec<f64> {
         (Processors, 0.7),
         (ReadParallel, 0.5),
         (WriteParallel, 0.0),
-        (Waited, 0.0),
         (RequestLimit, 12.0),
         (ReadLimit, 21.0),
         (WriteLimit, 20.5),
@@ -103,8 +103,8 @@ fn work() -> impl Strategy<Value = Workload> {
 fn places_in_the_table_are_those_that_the_law_asks_for() {
     use Common::{
         DepthCopy, DepthOverlap, LimitShared, MemoryCost, ProcessorCache, Processors, ReadCopyRate,
-        ReadLimit, ReadParallel, RequestLimit, Sync, SyncParallel, Waited, WriteCopyFixed,
-        WriteCopyRate, WriteLimit, WriteParallel,
+        ReadLimit, ReadParallel, RequestLimit, Sync, SyncParallel, WriteCopyFixed, WriteCopyRate,
+        WriteLimit, WriteParallel,
     };
     let law = Law::from_scaled(SHAPE, &usual());
     let places = [
@@ -116,7 +116,6 @@ fn places_in_the_table_are_those_that_the_law_asks_for() {
         (Processors, "P"),
         (ReadParallel, "m_r"),
         (WriteParallel, "m_w"),
-        (Waited, "ω"),
         (RequestLimit, "R"),
         (ReadLimit, "B_r"),
         (WriteLimit, "B_w"),
@@ -129,7 +128,7 @@ fn places_in_the_table_are_those_that_the_law_asks_for() {
     assert_eq!(places.len(), TABLE.len());
     assert!(places.into_iter().all(|(which, symbol)| TABLE[which as usize].symbol == symbol));
     assert_eq!(PER_CACHE[OfCache::MissRate as usize].name, "beyond_bytes_per_s");
-    assert!((law.get(Common::Waited) - 0.5).abs() < 1e-12, "a share");
+    assert!((law.get(Common::LimitShared) - 0.5).abs() < 1e-12, "a share");
     assert!((law.cache(1, 0, OfCache::Size).ln() - 17.5).abs() < 1e-12);
 }
 
