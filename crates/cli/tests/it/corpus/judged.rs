@@ -65,7 +65,7 @@ pub(super) const TRAPS: &[Trap] = &[
             what: "a control group limits the device to 1 MiB/s",
             code: Code::Throttled,
             severity: Severity::Serious,
-            advice: "it is the limit that will be measured",
+            advice: "the limit is what will be measured",
         }],
     },
     Trap {
