@@ -157,8 +157,8 @@ impl Code {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Words {
     sentence: String,
-    figures: BTreeMap<String, f64>,
-    names: BTreeMap<String, String>,
+    figures: Vec<(String, f64)>,
+    names: Vec<(String, String)>,
 }
 
 impl Words {
@@ -170,14 +170,14 @@ impl Words {
     /// Sets a figure.
     #[must_use]
     pub fn figure(mut self, name: &str, value: f64) -> Self {
-        self.figures.insert(name.to_owned(), value);
+        self.figures.push((name.to_owned(), value));
         self
     }
 
     /// Sets what is not a figure: a path, an option, a reason.
     #[must_use]
     pub fn name(mut self, name: &str, text: impl fmt::Display) -> Self {
-        self.names.insert(name.to_owned(), text.to_string());
+        self.names.push((name.to_owned(), text.to_string()));
         self
     }
 
@@ -187,8 +187,10 @@ impl Words {
             Some((name, decimals)) => (name, decimals.parse().ok()),
             None => (placeholder, None),
         };
-        let number = || self.figures.get(name).map(|figure| show_figure(name, *figure, decimals));
-        self.names.get(name).cloned().or_else(number)
+        let number = self.figures.iter().find(|(figure, _)| figure == name);
+        let word = self.names.iter().find(|(word, _)| word == name);
+        word.map(|(_, text)| text.clone())
+            .or_else(|| number.map(|(_, figure)| show_figure(name, *figure, decimals)))
     }
 }
 
@@ -260,10 +262,12 @@ impl Warning {
     pub fn new(code: Code, text: impl Into<Words>, remedy: impl Into<Words>) -> Self {
         let (text, remedy) = (text.into(), remedy.into());
         let (words, to_do) = (text.to_string(), remedy.to_string());
-        let mut figures = text.figures;
-        figures.extend(remedy.figures);
         // JSON holds no others: the record could not be read again.
-        figures.retain(|_, figure| figure.is_finite());
+        let finite = |(_, figure): &(String, f64)| figure.is_finite();
+        let mut figures = BTreeMap::new();
+        for (name, figure) in text.figures.into_iter().chain(remedy.figures).filter(finite) {
+            figures.insert(name, figure);
+        }
         Self { code, severity: Severity::Warning, text: words, remedy: to_do, figures }
     }
 

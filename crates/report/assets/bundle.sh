@@ -18,12 +18,19 @@ const fs = require("fs");
 const { outputs } = JSON.parse(fs.readFileSync("meta.json"));
 const inputs = Object.entries(Object.values(outputs)[0].inputs).filter(([, used]) => used.bytesInOutput > 0);
 const names = new Set(inputs.map(([path]) => /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1]).filter(Boolean));
-const texts = new Map();
+// By their terms: each project with its copyright notices, then the terms once.
+const terms = new Map();
 for (const name of [...names].sort()) {
   const folder = `node_modules/${name}`;
   const { version, license } = JSON.parse(fs.readFileSync(`${folder}/package.json`));
   const file = fs.readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
   const text = fs.readFileSync(`${folder}/${file}`, "utf8").trim();
-  texts.set(text, [...(texts.get(text) ?? []), `${name} ${version} (${license})`]);
+  const [, notice, rest] = /^((?:Copyright.*\n|\n)*)([^]*)$/.exec(text);
+  const users = terms.get(rest) ?? new Map();
+  users.set(notice.trim(), [...(users.get(notice.trim()) ?? []), `== ${name} ${version} (${license})`]);
+  terms.set(rest, users);
 }
-for (const [text, users] of texts) console.log(`== ${users.join("\n== ")}\n\n${text}\n`);' >"$here/plot.LICENSES.txt"
+for (const [rest, users] of terms) {
+  for (const [notice, names] of users) console.log(`${names.join("\n")}\n\n${notice}\n`);
+  console.log(`${rest}\n`);
+}' >"$here/plot.LICENSES.txt"

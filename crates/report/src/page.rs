@@ -27,6 +27,14 @@ impl Figure {
     }
 }
 
+/// A script without indentation, comment lines and empty lines: it is a part of every page. No script holds text of
+/// several lines.
+pub(crate) fn dense(script: &str) -> String {
+    let lines = script.lines().map(str::trim_start);
+    let code = lines.filter(|line| !line.is_empty() && !line.starts_with("// "));
+    code.flat_map(|line| [line, "\n"]).collect()
+}
+
 /// JSON that may stand inside a script element: a `<` in a string could end the element.
 pub(crate) fn script_json<T: Serialize + ?Sized>(data: &T) -> String {
     let json = serde_json::to_string(data).expect("it is plain data");
@@ -36,6 +44,11 @@ pub(crate) fn script_json<T: Serialize + ?Sized>(data: &T) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_dense_script_keeps_its_lines_of_code() {
+        assert_eq!(dense("// What.\nif (a) {\n  b(); // why\n\n}\n"), "if (a) {\nb(); // why\n}\n");
+    }
 
     #[test]
     fn a_string_cannot_end_the_script_and_reads_back_whole() {

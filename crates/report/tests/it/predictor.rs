@@ -48,5 +48,5 @@ fn five_hundred_samples_leave_the_page_under_a_mebibyte() {
     let with = page(&record, &model(500), "r.jsonl").len();
     let added = with - html(&ReportPage::from_record(&record)).len();
     assert!(with < 1 << 20, "{with} bytes, {added} of them the predictor");
-    assert!(added < 176 << 10, "{added} bytes");
+    assert!(added < 180 << 10, "{added} bytes");
 }
