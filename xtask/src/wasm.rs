@@ -17,7 +17,7 @@ const MODULE: &str = "crates/report/assets/predictor.wasm";
 const FINGERPRINT: &str = "crates/report/assets/predictor.fingerprint";
 
 /// The files whose code is in the module; a directory is meant with everything under it.
-const SOURCES: [&str; 17] = [
+const SOURCES: [&str; 18] = [
     "crates/page-predictor/src/",
     "crates/analysis/src/model.rs",
     "crates/analysis/src/model/",
@@ -26,6 +26,7 @@ const SOURCES: [&str; 17] = [
     "crates/model/src/answer.rs",
     "crates/model/src/graph.rs",
     "crates/model/src/line.rs",
+    "crates/model/src/region.rs",
     "crates/model/src/rules.rs",
     "crates/model/src/units.rs",
     "crates/model/src/warning.rs",

@@ -48,7 +48,8 @@ pub struct Evidence<'a> {
     pub all_estimates: &'a [Estimate],
 }
 
-/// All that can be said, the landscape first, then region by region.
+/// All that can be said, the landscape first, then region by region. Regions are numbered among those of the evidence;
+/// a map of two layers numbers the device layer's after them.
 pub fn findings(evidence: &Evidence<'_>, revision: u32) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(caches::memory_filesystem(evidence));

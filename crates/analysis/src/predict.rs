@@ -446,7 +446,7 @@ fn too_fast(most_per_s: f64) -> Warning {
     Warning::new(Code::OutOfRange, text, remedy).with_severity(Severity::Warning)
 }
 
-/// The range of a key that was measured; its ends are figures named after the key, which says their unit.
+/// The range of a key that was measured; its ends are figures named after the key.
 fn outside_range(key: &str, min: u64, max: u64) -> Words {
     Words::new("{key} is outside the {min} to {max} that were measured")
         .name("key", key)

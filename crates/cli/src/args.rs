@@ -95,7 +95,7 @@ pub(crate) struct RunArgs {
     /// Measure this workload too: key=value pairs, @FILE.toml, or a name such as oltp; may be repeated
     #[arg(long, short, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
-    /// The most data that a workload touches; for direct I/O --span goes before it
+    /// The most data that a workload touches; for direct I/O --span takes precedence
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) unique_max: Option<u64>,
     /// Write at most this much to the device, filesystem overhead included; once it is reached, workloads that write are left out and reads go on [default: 16 GiB]

@@ -1,5 +1,5 @@
 //! The record as it grows: one line at a time, handed to the kernel before the next begins. While
-//! it grows it is locked: nobody else goes on with it.
+//! it grows it is locked: nobody else continues it.
 
 mod lock;
 
@@ -76,10 +76,10 @@ impl Journal {
     /// An existing record, to be continued behind its last whole line. Nothing is changed before
     /// the first line is written.
     pub(crate) fn go_on(path: &Path) -> anyhow::Result<(Record, Self)> {
-        let failed = |error| usage(format!("cannot go on with {}: {error}", path.display()));
+        let failed = |error| usage(format!("cannot continue {}: {error}", path.display()));
         let file = OpenOptions::new().read(true).append(true).open(path).map_err(failed)?;
         if !file.metadata().map_err(failed)?.is_file() {
-            return Err(usage(format!("cannot go on with {}: it is no file", path.display())));
+            return Err(usage(format!("cannot continue {}: it is no file", path.display())));
         }
         lock::lock(&file, path)?;
         let record = read(&file, path)?;
@@ -133,7 +133,7 @@ impl Journal {
             return anyhow::Error::from(error).context(format!("cannot write the record {path}"));
         }
         anyhow::anyhow!(
-            "cannot write the record: {error}; what was written is kept, go on with `ioscape run \
+            "cannot write the record: {error}; what was written is kept, continue with `ioscape run \
              --resume {path}` once there is room"
         )
     }

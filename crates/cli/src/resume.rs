@@ -10,7 +10,7 @@ use crate::args::{Common, RunArgs};
 use crate::exit::usage;
 use crate::journal::Journal;
 
-/// A run to go on with.
+/// A run to continue.
 pub(crate) struct Resumption {
     pub(crate) journal: Journal,
     /// As it is opened: a record holds a name that is no text only as it is shown.

@@ -176,7 +176,7 @@ fn go_on(
     let exploration = Exploration::resume(bench::open(&request)?, &record, now, budget_s)?;
     if !args.common.quiet {
         say(&format!(
-            "going on with {}: {} points, {} of {} used",
+            "continuing {}: {} points, {} of {} used",
             path.display(),
             record.points.len(),
             show_seconds(exploration.elapsed_before_s()),
@@ -235,7 +235,7 @@ fn finish(args: &RunArgs, interrupt: &Interrupt, done: Done) -> anyhow::Result<E
     written?;
     if let Some(failure) = done.failure {
         say(&format!(
-            "ioscape: the run ended early: {failure}; what was measured is kept, go on with \
+            "ioscape: the run ended early: {failure}; what was measured is kept, continue with \
              `ioscape run --resume {}`",
             done.record.display()
         ));
@@ -413,7 +413,7 @@ fn refuse_sustaining(settings: &Settings) -> anyhow::Result<()> {
 fn refuse_record(path: &Path) -> anyhow::Result<()> {
     if out_file::is_taken(path) {
         return Err(usage(format!(
-            "{} exists: choose another --out, or go on with a run by `ioscape run --resume`",
+            "{} exists: choose another --out, or continue a run by `ioscape run --resume`",
             path.display()
         )));
     }

@@ -31,7 +31,7 @@ use crate::origin::{command_line, now_text, origin};
 use crate::output::{self, answer, say};
 use crate::{bench, out_file, page_file};
 
-/// Runs benchmarks, or goes on with a suite that was interrupted.
+/// Runs benchmarks, or continues a suite that was interrupted.
 pub(crate) fn suite(args: &SuiteArgs, clock: Clock) -> anyhow::Result<Exit> {
     if args.common.pin {
         return Err(usage("classic benchmarks run where the kernel puts them: leave --pin out"));
@@ -280,7 +280,7 @@ fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Re
     if !args.common.quiet {
         say(&format!("record  {}", path.display()));
         if record.end.as_ref().is_some_and(|end| end.reason != EndReason::Complete) {
-            say(&format!("ioscape suite --resume {} goes on with it", path.display()));
+            say(&format!("ioscape suite --resume {} continues it", path.display()));
         }
     }
     match failure {

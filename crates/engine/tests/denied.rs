@@ -55,6 +55,7 @@ fn denied(call: u32, test: &str) {
     let text = String::from_utf8_lossy(&output.stdout);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{text}\n{said}");
+    assert!(!said.contains("SKIPPED"), "{said}");
 }
 
 /// Whether another test started this process, with a filter on the system call; says so where none did.

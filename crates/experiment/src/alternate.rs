@@ -139,7 +139,7 @@ impl Session<'_> {
             let is_first = chosen.is_empty();
             if is_first || self.costs.has_room(&chosen, work, self.run.left_s()) {
                 match self.pair(work, 0)? {
-                    Made::PlannedPair => chosen.push(work),
+                    Made::Pair => chosen.push(work),
                     Made::NoRoom => {}
                     Made::End(ending) => return Ok(ending),
                 }
@@ -149,7 +149,7 @@ impl Session<'_> {
             let mut has_room = false;
             for work in self.order(&chosen) {
                 match self.pair(work, round)? {
-                    Made::PlannedPair => has_room = true,
+                    Made::Pair => has_room = true,
                     Made::NoRoom => {}
                     Made::End(ending) => return Ok(ending),
                 }
@@ -202,13 +202,13 @@ impl Session<'_> {
             self.points += 1;
         }
         self.costs.enter(work, self.run.elapsed_s() - started_s, layout_s);
-        Ok(Made::PlannedPair)
+        Ok(Made::Pair)
     }
 }
 
 /// What came of a pair.
 enum Made {
-    PlannedPair,
+    Pair,
     NoRoom,
     End(Ending),
 }

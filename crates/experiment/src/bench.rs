@@ -68,7 +68,7 @@ pub struct Request<'a> {
     pub restraint: Restraint,
     /// What was said about overwriting a block device, where anything was.
     pub consent: Option<Consent<'a>>,
-    /// Whether anything may be changed.
+    /// Whether the run measures, or only says what it would cost.
     pub mode: RunMode,
     /// Time.
     pub clock: Clock,
@@ -78,7 +78,7 @@ pub struct Request<'a> {
     pub part: Part,
 }
 
-/// Whether anything may be changed.
+/// Whether the run measures, or only says what it would cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunMode {
     /// Limits are put in force; at most so many bytes are laid out to learn how fast that is.

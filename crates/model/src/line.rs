@@ -391,7 +391,7 @@ pub enum FindingCode {
     Bound,
     /// Reads against writes in a region.
     ReadWriteRatio,
-    /// What sequence brings in a region.
+    /// What sequential access brings in a region.
     Sequentiality,
     /// Request sizes worth using in a region.
     GoodSizes,

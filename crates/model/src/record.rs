@@ -111,7 +111,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Seconds of the budget used: after a kill, up to the last line that says a time.
+    /// Seconds of the budget used: the latest time that any line says.
     pub fn elapsed_s(&self) -> f64 {
         let of_points = self.points.last().map_or(0.0, |point| point.started_s + point.elapsed_s);
         let of_map = self.map.as_ref().map_or(0.0, |map| map.elapsed_s);

@@ -2,13 +2,12 @@
 //! measured, and the depth beside them.
 
 use ioscape_model::graph::Axis;
-use ioscape_model::line::SPREAD_ASSUMED;
 use ioscape_model::units::{show_iops, show_rate, show_seconds};
 use ioscape_model::{
     Access, Estimate, Figure, Interval, Point, Record, SheetFigures, SheetLine, Workload,
 };
 
-use crate::figures;
+use crate::{figures, sample};
 
 /// More requests in flight than the best depth bring at most a twentieth more.
 const BEST_FRACTION: f64 = 0.95;
@@ -96,7 +95,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         (false, _) => "The ± comes from the spread between measurements.".to_owned(),
         (true, true) => "Lines measured once are taken to repeat as well as the others.".to_owned(),
         (true, false) => {
-            let assumed = figures::percent(SPREAD_ASSUMED);
+            let assumed = sample::spread_assumed();
             format!(
                 "No line was measured twice: a spread of {assumed} between repeats is assumed in the ±."
             )

@@ -34,7 +34,7 @@ impl<'a> Samples<'a> {
                     between visits"
                 .to_owned();
         }
-        let assumed = format!("{:.0} %", SPREAD_ASSUMED * 100.0);
+        let assumed = spread_assumed();
         match self.repeated() {
             0 => format!(
                 "95 % intervals; visits are assumed to differ by {assumed}, because only the \
@@ -52,6 +52,11 @@ impl<'a> Samples<'a> {
     pub(crate) fn repeated(&self) -> usize {
         self.estimates.iter().filter(|estimate| estimate.visits > 1).count()
     }
+}
+
+/// The spread that is assumed where nothing was measured twice: `4 %`.
+pub(crate) fn spread_assumed() -> String {
+    format!("{:.0} %", SPREAD_ASSUMED * 100.0)
 }
 
 fn single_visit(point: &Point) -> Estimate {

@@ -102,8 +102,7 @@ impl Levels {
 /// Size of a page cache that no visit passed, bytes.
 fn unpassed_bytes(training: &Training) -> Option<f64> {
     let bytes = training.hints.read_cache_bytes.filter(|_| !training.hints.in_memory)?;
-    let limits = [training.host.memory_limit_bytes, training.host.memory_limit_set_bytes];
-    let limit = limits.into_iter().flatten().min().map_or(f64::INFINITY, |limit| limit as f64);
+    let limit = training.host.memory_limit().map_or(f64::INFINITY, |limit| limit as f64);
     let touched = training.samples.iter().map(|sample| sample.workload.unique_bytes as f64);
     let touched = touched.fold(0.0, f64::max);
     (touched < bytes).then(|| bytes.min(SHARE_OF_LIMIT * limit).max(touched))

@@ -66,7 +66,7 @@ pub(super) fn read_cache(evidence: &Evidence<'_>) -> Option<Finding> {
 /// was looked for.
 pub(super) fn server_cache(evidence: &Evidence<'_>) -> Option<Finding> {
     /// Data so many times this machine's cache have to be served from elsewhere.
-    const FAR_BEYOND: f64 = 2.0;
+    const SERVED_FROM: f64 = 2.0;
     let ours = evidence.read_border().filter(|_| evidence.has_server_behind())?;
     let curve = border_curves(evidence.estimates, ours.curve).into_iter().next()?;
     let last = *curve.last()?;
@@ -79,7 +79,7 @@ pub(super) fn server_cache(evidence: &Evidence<'_>) -> Option<Finding> {
             size(last.value)
         );
         let figures = [("tried_bytes", last.value), ("client_capacity_bytes", ours_bytes)];
-        return (last.value >= FAR_BEYOND * ours_bytes)
+        return (last.value >= SERVED_FROM * ours_bytes)
             .then(|| finding(FindingCode::ServerCache, text, &figures));
     };
     let at = border.unique_bytes;

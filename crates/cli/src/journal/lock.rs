@@ -1,5 +1,5 @@
 //! Who writes a record. Its file is locked (flock(2)) for as long as it is open for writing, so
-//! that two runs never go on with one record. Reading takes no lock: a report of a run under way
+//! that two runs never continue one record. Reading takes no lock: a report of a run under way
 //! is nobody's loss.
 
 use std::fs::{self, File, TryLockError};

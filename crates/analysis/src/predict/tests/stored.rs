@@ -75,6 +75,7 @@ fn a_predictor_that_was_stored_says_the_same_to_the_last_bit() {
     let found = predictor.caches();
     let wanted = Caches { read_bytes: found.read_bytes.map(|bytes| 2.0 * bytes), ..found };
     assert!(check(&predictor.with_caches(&wanted).unwrap(), 1), "with a cache that is supposed");
+    check(&Predictor::fit(explored(2, 0.1)).unwrap(), 2);
 }
 
 #[test]
