@@ -80,7 +80,7 @@ fn gathered(record: &Record, samples: &Samples<'_>) -> Vec<Warning> {
             many => format!("{} of {total} {kind}, for example: {}", many.len(), many[0].text),
         };
         let mut figures = group[0].figures.clone();
-        figures.insert(format!("doubted_{kind}"), group.len() as f64);
+        figures.insert(kind.to_owned(), group.len() as f64);
         figures.insert(format!("of_{kind}"), total as f64);
         all.push(Warning { text, figures, ..group[0].clone() });
     }

@@ -36,7 +36,7 @@ pub use validation::validation_text;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use ioscape_model::units::{show_bytes, show_seconds};
-use ioscape_model::{Conclusion, Finding, Header, Record, Severity};
+use ioscape_model::{Conclusion, Header, Record, Severity};
 
 use crate::answers::Answers;
 use crate::chart::Ink;
@@ -286,9 +286,7 @@ fn findings(page: &mut Page, record: &Record) {
         return;
     }
     page.heading("What was found");
-    // Old records do not say which findings are about a region: the graphs show these here, too.
-    let is_told = |finding: &&Finding| !families::SHOWN.contains(&finding.code);
-    for finding in sayings::overall(record).into_iter().filter(is_told) {
+    for finding in sayings::overall(record) {
         page.wrapped("  - ", &finding.text, Style::Plain);
     }
 }

@@ -11,7 +11,7 @@ use crate::figures;
 use crate::sayings;
 
 /// Findings that the lines show.
-pub(super) const SHOWN: [FindingCode; 5] = [
+const SHOWN: [FindingCode; 5] = [
     FindingCode::ReadWriteRatio,
     FindingCode::Sequentiality,
     FindingCode::Concurrency,
