@@ -13,10 +13,10 @@ use ioscape_stats::least_squares::{self, Prior, Settings};
 /// Reads and writes, as places in pairs.
 const READ: usize = 0;
 const WRITE: usize = 1;
-/// The page cache gets this share of a memory group's limit, as in the blend.
+/// Share of a memory group's limit that the page cache gets: `SHARE_OF_LIMIT` of the blend, which is private.
 const SHARE_OF_LIMIT: f64 = 0.86;
-/// What the law is expected to miss samples by, standard deviation of a logarithm. A choice: samples whose own error is
-/// smaller count alike.
+/// Expected error of the law on a sample, standard deviation of ln throughput. A choice: samples whose own
+/// standard error is smaller weigh alike.
 const MISFIT: f64 = 0.2;
 /// Residuals beyond this many standard deviations count linearly.
 const HUBER: f64 = 2.0;
@@ -164,7 +164,7 @@ impl Classes {
         (work.size_mean as f64 / self.times(work).all_s()).ln()
     }
 
-    /// What each part of a request is expected to take.
+    /// Expected seconds of each part of a request.
     pub(crate) fn times(&self, work: &Workload) -> Times {
         let shares = self.levels.shares(work);
         let in_flight = work.in_flight();

@@ -13,7 +13,7 @@ pub(crate) struct Competitors {
     classes: Classes,
     physical: Option<Physical>,
     product: Option<Product>,
-    /// Those that the product has curves in.
+    /// Regions in which the product model has curves.
     regions: Vec<Region>,
 }
 
@@ -31,7 +31,7 @@ impl Competitors {
         }
     }
 
-    /// Whether they are of the layer that a workload belongs to.
+    /// True if these laws were fitted to the layer that a workload belongs to.
     pub(crate) fn are_of(&self, work: &Workload) -> bool {
         self.access == work.access
     }

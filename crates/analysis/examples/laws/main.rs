@@ -280,7 +280,7 @@ fn show_line(map: &str, law: &str, errors: &[Judgement], repeated: &[f64]) {
     let relative: Vec<f64> = errors.iter().map(|error| 100.0 * error.off.exp_m1().abs()).collect();
     let [median, p75, p90] = [0.5, 0.75, 0.9].map(|share| {
         let [low, high] = interval(&relative, |sorted| quantile(sorted, share));
-        // Beyond a factor of two nobody needs a decimal.
+        // Errors of 100 % and more are printed without a decimal.
         let [figure, low, high] = [sorted_quantile(&relative, share), low, high]
             .map(|it| if it < 100.0 { format!("{it:.1}") } else { format!("{it:.0}") });
         format!("{figure} ({low} to {high})")
@@ -312,7 +312,7 @@ fn show_line(map: &str, law: &str, errors: &[Judgement], repeated: &[f64]) {
 /// A map's name, with what two laws say of its workloads.
 type Pair<'a> = (&'a str, &'a [Judgement], &'a [Judgement]);
 
-/// What the blend says, with all parameters and with one fixed.
+/// Each map's judgements of the blend: with all parameters fitted, and with one held.
 fn blends<'a>(before: &'a [Judged], after: &'a [Judged]) -> Vec<Pair<'a>> {
     let pair = |(one, other): (&'a Judged, &'a Judged)| -> Pair<'a> {
         (&one.map, &one.errors[BLEND], &other.errors[BLEND])
@@ -320,7 +320,7 @@ fn blends<'a>(before: &'a [Judged], after: &'a [Judged]) -> Vec<Pair<'a>> {
     before.iter().zip(after).map(pair).collect()
 }
 
-/// What the blend says, and what another law says of all the same workloads.
+/// Each map's judgements of the blend and of another law, where both answer the same workloads.
 fn beside_blend<'a>(judged: &'a [Judged], law: &str) -> Vec<Pair<'a>> {
     let pair = |one: &'a Judged| -> Option<Pair<'a>> {
         let (blend, other) = (&one.errors[BLEND], one.errors.get(law)?);

@@ -1,5 +1,6 @@
-//! A Gaussian process over coordinates that are chosen by what is known of storage, in place of the five parameters:
-//! expected times of request classes, shares of what storage serves, hit fractions of each cache.
+//! A Gaussian process over physical coordinates in place of the five parameters: expected times of request
+//! classes, the share of them spent on storage, hit fractions of each cache. Its search for hyperparameters
+//! is that of `model/gaussian.rs`, whose coordinates are fixed at five.
 //!
 //! ln throughput = a constant + a slope times the ln throughput that the expected times make + a smooth function
 //! (Matérn 5/2, one length scale per coordinate) + noise. Hyperparameters are found as those of the library's process

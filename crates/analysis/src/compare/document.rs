@@ -27,7 +27,7 @@ pub struct NamedWorkload {
     pub workload: Workload,
 }
 
-/// What an answer has to keep to, and the prices of what is compared.
+/// Demands that a comparison is held to, and the prices of the systems.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Demands<'a> {
     /// The loss that is tolerated, as a fraction of the baseline's throughput.
@@ -46,7 +46,8 @@ struct Against {
 }
 
 impl Against {
-    /// What is slower by more than was tolerated, beyond doubt.
+    /// Names of workloads, means and elements that are slower by more than `tolerance` with their whole
+    /// interval.
     fn beyond(&self, tolerance: f64) -> Vec<String> {
         let is_beyond = |ratio: &Figure| ratio.high < 1.0 - tolerance;
         let slower = self.comparisons.iter().filter(|c| c.verdict == Verdict::Slower);
@@ -81,7 +82,7 @@ fn unknown(record: &RecordWarnings) -> SystemComparison {
     }
 }
 
-/// What one kind of evidence says.
+/// Comparisons by one kind of evidence: maps, alternated visits or system vectors.
 struct Evidence {
     /// The systems, in the order of their records.
     against: Vec<Against>,
