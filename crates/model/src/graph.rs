@@ -260,7 +260,6 @@ impl Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ResponseTime;
 
     #[test]
     fn the_first_good_value_may_lie_before_a_dip() {
@@ -282,18 +281,9 @@ mod tests {
 
     #[test]
     fn a_slope_needs_a_larger_working_set() {
-        let at = |unique_bytes: u64, mean: f64| Estimate {
-            workload: Workload { unique_bytes, ..Workload::default() },
-            visits: 1,
-            throughput_bytes_per_s: Interval::exact(mean),
-            durable_bytes_per_s: None,
-            ops_per_s: Interval::exact(1.0),
-            response_time_s: ResponseTime::default(),
-            latency_s: None,
-            hit_fraction: None,
-            steady: true,
-            warnings: vec![],
-            revision: 0,
+        let at = |unique_bytes: u64, mean: f64| {
+            let workload = Workload { unique_bytes, ..Workload::default() };
+            Estimate::bare(workload, 1, Interval::exact(mean))
         };
         let (near, far) = (at(MIB, 9e6), at(4 * MIB, 3e6));
         let slope = Slope::between(&near, &far).unwrap();

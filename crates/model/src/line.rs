@@ -240,6 +240,26 @@ pub struct Estimate {
     pub revision: u32,
 }
 
+impl Estimate {
+    /// An estimate of which no more is known than its throughput.
+    pub fn bare(workload: Workload, visits: u32, throughput_bytes_per_s: Interval) -> Self {
+        let ops_per_s = throughput_bytes_per_s.scaled(1.0 / workload.size_mean as f64);
+        Self {
+            workload,
+            visits,
+            throughput_bytes_per_s,
+            durable_bytes_per_s: None,
+            ops_per_s,
+            response_time_s: ResponseTime::default(),
+            latency_s: None,
+            hit_fraction: None,
+            steady: true,
+            warnings: vec![],
+            revision: 0,
+        }
+    }
+}
+
 /// Which curve a border is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -394,22 +394,10 @@ impl Graph<'_> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use ioscape_model::{Interval, ResponseTime};
+    use ioscape_model::Interval;
 
     pub(crate) fn estimate(work: Workload, rate: f64) -> Estimate {
-        Estimate {
-            workload: work,
-            visits: 3,
-            throughput_bytes_per_s: Interval::exact(rate),
-            durable_bytes_per_s: None,
-            ops_per_s: Interval::exact(1.0),
-            response_time_s: ResponseTime::default(),
-            latency_s: None,
-            hit_fraction: None,
-            steady: true,
-            warnings: vec![],
-            revision: 0,
-        }
+        Estimate::bare(work, 3, Interval::exact(rate))
     }
 
     #[test]

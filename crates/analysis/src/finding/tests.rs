@@ -142,20 +142,11 @@ fn family(focal: &Workload) -> Vec<Workload> {
 /// Known to 2 %.
 fn estimate(work: &Workload, bytes_per_s: f64) -> Estimate {
     let known = Interval { mean: bytes_per_s, low: bytes_per_s * 0.98, high: bytes_per_s / 0.98 };
-    let ops = known.scaled(1.0 / work.size_mean as f64);
-    let mean = f64::from(work.process_num) / ops.mean;
+    let bare = Estimate::bare(work.clone(), 3, known);
+    let mean = f64::from(work.process_num) / bare.ops_per_s.mean;
     Estimate {
-        workload: work.clone(),
-        visits: 3,
-        throughput_bytes_per_s: known,
-        durable_bytes_per_s: None,
-        ops_per_s: ops,
         response_time_s: ResponseTime { mean, p50: mean, ..ResponseTime::default() },
-        latency_s: None,
-        hit_fraction: None,
-        steady: true,
-        warnings: vec![],
-        revision: 0,
+        ..bare
     }
 }
 
