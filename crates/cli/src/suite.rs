@@ -18,7 +18,7 @@ use ioscape_model::{
     Code, End, EndReason, Header, Host, Line, Method, Purpose, Record, Rules, Severity, Suite,
     Trial, Warning,
 };
-use ioscape_suite::{Event, Name, Plan, SuiteTarget, pool};
+use ioscape_suite::{Event, Name, Plan, SuiteTarget, pool, words};
 
 pub(crate) use typed::SuiteArgs;
 
@@ -268,9 +268,16 @@ fn finish(args: &SuiteArgs, done: Done<'_>, interrupt: &Interrupt) -> anyhow::Re
     } else if !args.common.quiet && !record.suite.trials.is_empty() {
         let mut text =
             ioscape_report::suite_text(&record, page_file::WIDTH, output::is_colourful());
-        text.push_str(&special::beside_text(&record));
+        let mut lines = Vec::new();
+        for sentence in words::beside_the_papers(&record.suite) {
+            lines.push(ioscape_report::wrap(&sentence, page_file::WIDTH - 2).join("\n  "));
+        }
         if purpose == Purpose::Critique {
-            text.push_str(&special::critique_text(&record));
+            lines.extend(words::critique(&record.suite));
+        }
+        for line in lines {
+            text.push('\n');
+            text.push_str(&line);
         }
         if !pairs.is_empty() {
             text.push_str(&representative::text(pairs));
@@ -297,7 +304,7 @@ fn document(record: &Record, path: &Path, pairs: &[Pair]) -> serde_json::Value {
         "suite": lines.suite,
         "scores": lines.scores,
         "contrasts": lines.contrasts,
-        "critique": special::critique_json(record),
+        "critique": special::critique_json(&record.suite),
         "representative": likenesses(pairs),
         "warnings": record.warnings,
         "elapsed_s": record.end.as_ref().map(|end| end.elapsed_s),

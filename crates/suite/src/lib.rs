@@ -23,6 +23,7 @@ pub mod sdet;
 pub mod site;
 pub mod sort;
 pub mod tpcb;
+pub mod words;
 
 pub use benchmark::{Benchmark, Turn};
 pub use catalogue::Name;
