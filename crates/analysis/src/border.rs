@@ -32,8 +32,9 @@ const COPY_TIMES_MAX: f64 = 8.0;
 const WRITE_COPY_TIMES_MAX: f64 = 3.0;
 /// Where no bandwidth was measured, memory answers in less, seconds per byte …
 const MEMORY_S_PER_BYTE: f64 = 1e-9;
-/// … and counters say that it did when more than this share of the requests hit.
-const MEMORY_HIT: f64 = 0.97;
+/// Where counters find more than this share of the pages in memory, memory answered: a few pages are lost to whatever
+/// else runs.
+pub const MEMORY_HIT: f64 = 0.97;
 /// With a larger standard error of its logarithm a capacity is not placed, only bracketed.
 const PLACED_LN_SE: f64 = 0.35;
 /// Factor between coarse values.

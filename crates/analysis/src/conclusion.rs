@@ -5,6 +5,8 @@
 mod advice;
 mod trust;
 
+pub use self::trust::control_range;
+
 use ioscape_model::units::{
     show_iops, show_percent, show_rate, show_seconds, show_size, three_digits,
 };

@@ -20,11 +20,11 @@ use ioscape_model::{
 pub use rates::rate_latency;
 pub use sustained::first_and_sustained;
 
+use crate::border::MEMORY_HIT;
+use crate::region::CLEAR_OF_BORDER;
+
 /// A border this close to one of the kernel's limits, by this factor, is that limit's.
 const NEAR_LIMIT: f64 = 1.4;
-
-/// Visits to at least so many times a border's capacity show who answers behind it.
-const BEHIND: f64 = 1.25;
 
 /// From so many times a cache's capacity on, most requests miss it.
 const FAR_BEYOND: f64 = 1.5;
@@ -204,8 +204,7 @@ impl<'a> Evidence<'a> {
     /// True if memory answered most visits between a border and the next, by the counters: reads found
     /// their pages, and pages were written again before storage had them.
     fn counts_memory_behind(&self, border: &Border) -> bool {
-        const ALL: f64 = 0.97;
-        let from_bytes = border.unique_bytes.capacity * BEHIND;
+        let from_bytes = border.unique_bytes.capacity * CLEAR_OF_BORDER;
         let others = self.borders.iter().filter(|other| other.curve == border.curve);
         let next = others.map(|other| other.unique_bytes.low).filter(|low| *low > from_bytes);
         let to_bytes = next.fold(f64::INFINITY, f64::min);
@@ -223,7 +222,7 @@ impl<'a> Evidence<'a> {
             Curve::Mixed => None,
         };
         let shares: Vec<f64> = self.points.iter().filter(is_behind).filter_map(counted).collect();
-        let all = shares.iter().filter(|share| **share >= ALL).count();
+        let all = shares.iter().filter(|share| **share >= MEMORY_HIT).count();
         // More than half are enough: in a short visit many writes are the first to their page and do not
         // count as absorbed.
         2 * all > shares.len()
@@ -233,8 +232,9 @@ impl<'a> Evidence<'a> {
     fn is_memory_behind(&self, border: &Border) -> bool {
         const MEMORY_BYTES_PER_S: f64 = 1e9;
         let behind = |curve: &Vec<family::Spot<'_>>| {
-            let beyond =
-                |spot: &&family::Spot<'_>| spot.value >= border.unique_bytes.capacity * BEHIND;
+            let beyond = |spot: &&family::Spot<'_>| {
+                spot.value >= border.unique_bytes.capacity * CLEAR_OF_BORDER
+            };
             let next = curve.iter().find(beyond);
             next.is_some_and(|spot| spot.throughput().mean > MEMORY_BYTES_PER_S)
         };

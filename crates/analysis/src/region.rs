@@ -9,10 +9,10 @@ use ioscape_model::{Border, Curve, RegionKind, RegionName, RegionUniqueBytes};
 
 /// A narrower region is none.
 const RATIO_MIN: f64 = 1.25;
-/// The transition band of a border: from this times the onset …
+/// The transition band of a border: from this times the onset on.
 const BAND_FROM_ONSET: f64 = 0.8;
-/// … to this times the capacity.
-const BAND_TO_CAPACITY: f64 = 1.25;
+/// It ends at this times the capacity: what lies behind a border shows from there on.
+pub const CLEAR_OF_BORDER: f64 = 1.25;
 
 /// A stretch between two borders.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,7 @@ pub fn regions_from(borders: &[Border], min_bytes: f64, max_bytes: f64) -> Vec<S
 /// The transition band of a border, bytes: its behaviour belongs to neither side.
 pub fn transition_band_bytes(border: &Border) -> (f64, f64) {
     let at = border.unique_bytes;
-    (BAND_FROM_ONSET * at.onset.min(at.capacity), BAND_TO_CAPACITY * at.capacity)
+    (BAND_FROM_ONSET * at.onset.min(at.capacity), CLEAR_OF_BORDER * at.capacity)
 }
 
 /// The borders that divide the range, smallest first: larger steps choose their place first.

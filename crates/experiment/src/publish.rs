@@ -1,5 +1,6 @@
 //! Writes a revision of the map: what the points show so far, closed by a `map` line.
 
+use ioscape_analysis::conclusion::control_range;
 use ioscape_analysis::datasheet;
 use ioscape_analysis::estimate;
 use ioscape_analysis::finding::{self, Evidence};
@@ -10,9 +11,9 @@ use ioscape_model::line::REPEATED_MIN;
 use ioscape_model::units::{MIB, show_bytes};
 use ioscape_model::{
     Access, Border, Code, Curve, Estimate, Finding, FindingCode, FoundBy, Header, Hints, Layer,
-    Line, Map, ModelLine, Point, Ranges, Region, Role, Severity, State, Warning, Words, Workload,
+    Line, Map, ModelLine, Point, Ranges, Region, Severity, State, Warning, Words, Workload,
 };
-use ioscape_stats::{median, quantile};
+use ioscape_stats::median;
 
 use crate::course::{Event, JournalError, Progress, Run};
 use crate::plan::filling::Filling;
@@ -333,11 +334,7 @@ fn smaller_limit_bytes(reached: f64, in_force_bytes: Option<u64>) -> Option<u64>
 fn canary_drift(points: &[Point]) -> Option<Warning> {
     /// A canary that moves further than this, from the median, says that the machine changed.
     const DRIFT: f64 = 0.25;
-    let canaries = points.iter().filter(|point| point.role == Role::Canary);
-    let mut throughputs: Vec<f64> = canaries.map(Point::throughput).collect();
-    throughputs.sort_by(f64::total_cmp);
-    let median = Some(quantile(&throughputs, 0.5)).filter(|median| *median > 0.0)?;
-    let (slowest, fastest) = (throughputs.first()? / median, throughputs.last()? / median);
+    let [slowest, fastest] = control_range(points)?;
     if slowest > 1.0 - DRIFT && fastest < 1.0 + DRIFT {
         return None;
     }

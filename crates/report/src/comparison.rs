@@ -201,7 +201,7 @@ fn ratios(system: &SystemComparison, judged: &[&Comparison], letter: &str) -> St
 
 /// `× 4.9 (95 %: 4.2–5.7)`.
 fn ratio_in_a_sentence(ratio: &Figure) -> String {
-    figures::ratio(&span(ratio)).replacen('(', "(95 %: ", 1)
+    figures::ratio(&(*ratio).into()).replacen('(', "(95 %: ", 1)
 }
 
 /// Counts the operations that are faster, slower, alike and doubtful.
@@ -225,7 +225,7 @@ pub(crate) fn elements(system: &SystemComparison, letter: &str) -> Table {
             element.name.word().to_owned(),
             show_seconds(element.baseline_s),
             show_seconds(element.time_s),
-            figures::ratio(&span(&element.ratio)),
+            figures::ratio(&element.ratio.into()),
             match element.verdict {
                 Verdict::Faster => "faster",
                 _ => "slower",
@@ -340,7 +340,7 @@ pub(crate) fn caches(system: &SystemComparison, letter: &str) -> Table {
             Curve::Write => "write cache",
             Curve::Mixed => "cache",
         };
-        let ratio = cache.ratio.as_ref().map_or_else(unknown, |r| figures::ratio(&span(r)));
+        let ratio = cache.ratio.map_or_else(unknown, |ratio| figures::ratio(&ratio.into()));
         let sizes = [size(&cache.baseline_capacity_bytes), size(&cache.capacity_bytes)];
         let [from, to] = sizes;
         vec![curve.to_owned(), from, to, ratio]
@@ -356,12 +356,12 @@ pub(crate) fn regions(system: &SystemComparison, letter: &str) -> Table {
                 let at = level.unique_bytes;
                 format!(
                     "{} over {}",
-                    figures::rate(&span(&level.throughput_bytes_per_s)),
+                    figures::rate(&level.throughput_bytes_per_s.into()),
                     stretch(at.from, at.to)
                 )
             })
         };
-        let ratio = region.ratio.as_ref().map_or_else(unknown, |r| figures::ratio(&span(r)));
+        let ratio = region.ratio.map_or_else(unknown, |ratio| figures::ratio(&ratio.into()));
         vec![region.name.to_string(), level(&region.baseline), level(&region.other), ratio]
     };
     Table { head: head("region", letter), rows: system.regions.iter().map(row).collect() }
@@ -380,7 +380,7 @@ pub(crate) fn workloads(
             _ => [
                 show_rate(comparison.baseline_bytes_per_s),
                 show_rate(comparison.throughput_bytes_per_s),
-                figures::ratio(&span(&comparison.ratio)),
+                figures::ratio(&comparison.ratio.into()),
             ],
         };
         vec![comparison.name.clone(), baseline, other, ratio, difference(comparison.verdict)]
@@ -389,7 +389,7 @@ pub(crate) fn workloads(
     let mut sum = |name: &str, of: &Option<OverallRatio>| {
         if let Some(of) = of {
             let name = format!("{name} of {}", of.workloads);
-            let ratio = figures::ratio(&span(&of.ratio));
+            let ratio = figures::ratio(&of.ratio.into());
             rows.push(vec![name, String::new(), String::new(), ratio, difference(of.verdict)]);
         }
     };
@@ -498,7 +498,7 @@ pub(crate) fn prices(page: &ComparisonPage<'_>) -> Table {
 pub(crate) fn worth(system: &SystemComparison, letter: &str) -> Option<String> {
     let price = system.price.as_ref()?;
     let ratio = system.geometric_mean.or(system.measured)?.ratio;
-    let performance = figures::ratio(&span(&ratio));
+    let performance = figures::ratio(&ratio.into());
     let words = match price.worth {
         Worth::WorthIt => "it is worth its price",
         Worth::NotWorthIt => "it is not worth its price",
@@ -575,11 +575,6 @@ fn head(first: &str, letter: &str) -> Vec<String> {
 
 fn unknown() -> String {
     UNKNOWN.to_owned()
-}
-
-/// As the other figures of a report are shown.
-pub(crate) fn span(figure: &Figure) -> Interval {
-    (*figure).into()
 }
 
 fn difference(verdict: Verdict) -> String {

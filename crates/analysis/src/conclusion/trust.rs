@@ -31,6 +31,15 @@ struct Reason {
     text: String,
 }
 
+/// The slowest and the fastest control measurement, over their median; `None` where there is no median above 0.
+pub fn control_range(points: &[Point]) -> Option<[f64; 2]> {
+    let controls = points.iter().filter(|point| point.role == Role::Canary);
+    let mut rates: Vec<f64> = controls.map(Point::throughput).collect();
+    rates.sort_by(f64::total_cmp);
+    let median = ioscape_stats::median(rates.iter().copied()).filter(|median| *median > 0.0)?;
+    Some([rates.first()? / median, rates.last()? / median])
+}
+
 /// How far to trust a record.
 pub(super) fn trust(record: &Record) -> Trust {
     let criteria = [
@@ -144,14 +153,7 @@ fn spread(record: &Record) -> Option<Reason> {
 /// Whether the machine stayed as it was: the control measurement is repeated all the while.
 fn control(record: &Record) -> Option<Reason> {
     let controls = record.points.iter().filter(|point| point.role == Role::Canary);
-    let mut rates: Vec<f64> = controls.map(Point::throughput).collect();
-    rates.retain(|rate| rate.is_finite() && *rate > 0.0);
-    rates.sort_by(f64::total_cmp);
-    if rates.len() < CONTROLS_MIN {
-        return None;
-    }
-    let median = ioscape_stats::median(rates.iter().copied()).unwrap_or(f64::NAN);
-    let (low, high) = (rates[0] / median, rates[rates.len() - 1] / median);
+    let [low, high] = control_range(&record.points).filter(|_| controls.count() >= CONTROLS_MIN)?;
     let moved = (1.0 - low).max(high - 1.0);
     let text = format!(
         "the control measurement varied from {:.0} to {:.0} % of its median",

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use ioscape_analysis::border::{self, Search, Step};
 use ioscape_analysis::model::device_hints;
-use ioscape_analysis::region;
+use ioscape_analysis::region::{self, CLEAR_OF_BORDER};
 use ioscape_model::units::show_bytes;
 use ioscape_model::{
     Access, Border, Curve, DeviceLayer, Header, Hints, Host, Layer, Point, Ranges, Region,
@@ -39,10 +39,6 @@ const AGAIN_EVERY: usize = 3;
 const BARREN_ROUNDS_MAX: u32 = 8;
 /// What visits of one workload are expected to differ by, before any were repeated.
 const NOISE_PRIOR: f64 = 0.05;
-/// A region's behaviour shows from this many times its lower border on.
-const CLEAR_OF_BORDER: f64 = 1.25;
-/// Where reads find at least this share of their pages, the cache answers them.
-const ALL_HIT: f64 = 0.97;
 /// Corners of the map lie so far along the last region, its data as a logarithm.
 const CORNER_SHARE: f64 = 0.8;
 
@@ -555,12 +551,12 @@ fn kind_by_hits(region: &Region, points: &[Point]) -> RegionKind {
     let there = || points.iter().filter(inside);
     let reads = there().filter(|point| point.workload.read_frac > 0.0);
     let least = reads.filter_map(|point| point.hit_fraction).reduce(f64::min);
-    if least.is_none_or(|least| least < ALL_HIT) {
+    if least.is_none_or(|least| least < border::MEMORY_HIT) {
         return kind;
     }
     let writes = there().filter(|point| point.workload.read_frac < 1.0);
     let absorbed: Vec<f64> = writes.filter_map(|point| point.write_absorbed_fraction).collect();
-    let all = absorbed.iter().filter(|fraction| **fraction >= ALL_HIT).count();
+    let all = absorbed.iter().filter(|fraction| **fraction >= border::MEMORY_HIT).count();
     if 2 * all > absorbed.len() { RegionKind::Cache } else { RegionKind::WriteBack }
 }
 

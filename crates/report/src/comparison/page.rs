@@ -9,7 +9,7 @@ use ioscape_model::{Comparison, Estimate, Interval, Verdict, Workload};
 use super::{
     CACHES_NOTE, ComparedSystem, ComparisonPage, REGIONS_NOTE, caches, confounded, dropped,
     elements, elements_note, intolerable, is_live, legend, letter, listed, of_system, prices,
-    regions, sentence, span, two_digits_at_least, unresolved, workloads, workloads_note, worth,
+    regions, sentence, two_digits_at_least, unresolved, workloads, workloads_note, worth,
 };
 use crate::chart::{
     Axis, Chart, Drawn, Ink, Mark, Rule, RuleKind, Scale, Series, Table, Unit, throughput_axis,
@@ -248,7 +248,7 @@ fn ratios(page: &ComparisonPage<'_>) -> Chart {
         let aside = (place as f64 - f64::midpoint(others as f64, 1.0)) * BESIDE;
         let mark = |(i, comparison): (usize, &Comparison)| Mark {
             x: i as f64 + 1.0 + aside,
-            y: span(&comparison.ratio),
+            y: comparison.ratio.into(),
             note: match comparison.verdict {
                 Verdict::Faster => "faster",
                 Verdict::Slower => "slower",
