@@ -13,8 +13,6 @@ use ioscape_stats::least_squares::{self, Prior, Settings};
 /// Reads and writes, as places in pairs.
 const READ: usize = 0;
 const WRITE: usize = 1;
-/// Share of a memory group's limit that the page cache gets: `SHARE_OF_LIMIT` of the blend, which is private.
-const SHARE_OF_LIMIT: f64 = 0.86;
 /// Expected error of the law on a sample, standard deviation of ln throughput. A choice: samples whose own
 /// standard error is smaller weigh alike.
 const MISFIT: f64 = 0.2;
@@ -56,7 +54,7 @@ impl Levels {
             sizes
         };
         let mut caches_bytes = [found_on(Curve::Read), found_on(Curve::Write)];
-        let unpassed = unpassed_bytes(training).filter(|_| caches_bytes[READ].is_empty());
+        let unpassed = training.unpassed_bytes().filter(|_| caches_bytes[READ].is_empty());
         if let Some(bytes) = unpassed {
             caches_bytes[READ].push(bytes);
             if caches_bytes[WRITE].is_empty() {
@@ -97,15 +95,6 @@ impl Levels {
     fn classes(&self) -> [usize; 2] {
         [READ, WRITE].map(|direction| self.caches_bytes[direction].len() + 1)
     }
-}
-
-/// Size of a page cache that no visit passed, bytes.
-fn unpassed_bytes(training: &Training) -> Option<f64> {
-    let bytes = training.hints.read_cache_bytes.filter(|_| !training.hints.in_memory)?;
-    let limit = training.host.memory_limit().map_or(f64::INFINITY, |limit| limit as f64);
-    let touched = training.samples.iter().map(|sample| sample.workload.unique_bytes as f64);
-    let touched = touched.fold(0.0, f64::max);
-    (touched < bytes).then(|| bytes.min(SHARE_OF_LIMIT * limit).max(touched))
 }
 
 /// The fitted law.

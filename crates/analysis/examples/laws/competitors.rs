@@ -1,5 +1,6 @@
 //! Simpler laws that the blend is judged beside, fitted to the same samples.
 
+use ioscape_analysis::model::gaussian::Gaussian;
 use ioscape_analysis::model::product::Product;
 use ioscape_analysis::model::{Model, Training};
 use ioscape_model::{Access, Region, Workload};
@@ -11,7 +12,7 @@ use crate::physical::Physical;
 pub(crate) struct Competitors {
     access: Access,
     classes: Classes,
-    physical: Option<Physical>,
+    physical: Option<Gaussian<Physical>>,
     product: Option<Product>,
     /// Regions in which the product model has curves.
     regions: Vec<Region>,
@@ -39,7 +40,9 @@ impl Competitors {
     /// The logarithm of the throughput by each law that answers.
     pub(crate) fn answers(&self, work: &Workload) -> Vec<(&'static str, f64)> {
         let mut said = vec![("classes", self.classes.ln_throughput(work))];
-        said.extend(self.physical.as_ref().map(|it| ("gaussian-physical", it.ln_throughput(work))));
+        said.extend(
+            self.physical.as_ref().map(|it| ("gaussian-physical", it.guess(work).ln_throughput)),
+        );
         said.extend(self.product_with_classes(work).map(|ln| ("product-classes", ln)));
         said
     }

@@ -1,8 +1,8 @@
 //! What models are fitted from.
 
 use ioscape_model::{
-    Border, DeviceLayer, Estimate, Hints, Host, Layer, OpenLoop, Point, Ranges, Record, Region,
-    ResponseTime, Role, State, Workload, open_loops,
+    Access, Border, DeviceLayer, Estimate, Hints, Host, Layer, OpenLoop, Point, Ranges, Record,
+    Region, ResponseTime, Role, State, Workload, open_loops,
 };
 use ioscape_stats::least_squares::Prior;
 use ioscape_stats::{median, robust_sd};
@@ -19,6 +19,9 @@ const SIGMAS_OF_95: f64 = 1.96;
 const COLD_HIT_MAX: f64 = 0.2;
 /// No measurement is better than this, whatever its interval says.
 const SD_MIN: f64 = 0.01;
+/// The page cache gets this share of a memory group's limit; the kernel and the program use the rest.
+/// Borders on ext4, xfs and btrfs lay at 0.84 to 0.87 of limits of 256 and 512 MiB.
+const SHARE_OF_LIMIT: f64 = 0.86;
 /// Standard deviation of a parameter that is fixed.
 pub(crate) const FIXED_SD: f64 = 1e-6;
 
@@ -107,6 +110,16 @@ impl Training {
             off_graph_count: off_graph_count(&record.points),
             fixed: Vec::new(),
         }
+    }
+
+    /// Size of a page cache that no visit has passed, bytes, where cold reads say what lies beyond it.
+    pub fn unpassed_bytes(&self) -> Option<f64> {
+        let bytes = self.hints.read_cache_bytes.filter(|_| !self.hints.in_memory)?;
+        let limit = self.host.memory_limit().map_or(f64::INFINITY, |limit| limit as f64);
+        let is_known = self.ranges.access == Access::Buffered && !self.cold.is_empty();
+        let touched = self.samples.iter().map(|sample| sample.workload.unique_bytes as f64);
+        let touched = touched.fold(0.0, f64::max);
+        (is_known && touched < bytes).then(|| bytes.min(SHARE_OF_LIMIT * limit).max(touched))
     }
 
     /// What the device layer of a record of two holds; `None` where there is no such layer.

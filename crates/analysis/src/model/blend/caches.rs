@@ -121,7 +121,7 @@ impl Caches {
             write.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
         let [mut is_write_size_assumed, mut has_device_writes, mut is_unpassed] = [false; 3];
-        if let Some(bytes) = unpassed_bytes(training).filter(|_| read.is_empty()) {
+        if let Some(bytes) = training.unpassed_bytes().filter(|_| read.is_empty()) {
             read.push(bytes);
             is_unpassed = true;
             has_device_writes = training.device.iter().any(tells_of_writes);
@@ -182,20 +182,6 @@ impl Caches {
     pub(super) fn main_write(&self) -> Option<usize> {
         (self.first_real..self.write.len()).find(|index| !self.is_page_cache[*index])
     }
-}
-
-/// The page cache gets this share of a memory group's limit; the kernel and the program use the rest.
-/// Borders on ext4, xfs and btrfs lay at 0.84 to 0.87 of limits of 256 and 512 MiB.
-const SHARE_OF_LIMIT: f64 = 0.86;
-
-/// Size of a page cache that no visit has passed, bytes, where cold reads say what lies beyond it.
-fn unpassed_bytes(training: &Training) -> Option<f64> {
-    let bytes = training.hints.read_cache_bytes.filter(|_| !training.hints.in_memory)?;
-    let limit = training.host.memory_limit().map_or(f64::INFINITY, |limit| limit as f64);
-    let is_known = training.ranges.access == Access::Buffered && !training.cold.is_empty();
-    let touched = training.samples.iter().map(|sample| sample.workload.unique_bytes as f64);
-    let touched = touched.fold(0.0, f64::max);
-    (is_known && touched < bytes).then(|| bytes.min(SHARE_OF_LIMIT * limit).max(touched))
 }
 
 pub(super) fn is_mostly(work: &Workload, direction: usize) -> bool {

@@ -17,16 +17,19 @@ const ERROR_MAX: f64 = 1.0;
 const LIMIT_ERROR_MAX: f64 = 0.3;
 
 /// The parameters as rows of a table in Markdown: symbol, name, unit, what it is, why it is there, mean
-/// of its prior, and by which factor (one standard deviation) it may be off, shares apart.
+/// of its prior, by which factor (one standard deviation) it may be off, shares apart, and what it brings.
 pub fn table() -> String {
     let row = |prefix: &str, it: &Parameter| {
-        let Parameter { name, symbol, unit, about, why, expected, sd, .. } = it;
+        let Parameter { name, symbol, unit, about, why, expected, sd, brings, .. } = it;
         let off = match it.scale {
             Scale::Ln => format!("× {:.2}", sd.exp()),
             Scale::Logit => format!("{sd} on the logit"),
         };
+        let brings: Vec<String> =
+            brings.iter().map(|it| format!("{it:.3}").replace('-', "−")).collect();
         format!(
-            "| *{symbol}* | `{prefix}{name}` | {unit} | {about} | {why} | {expected} | {off} |\n"
+            "| *{symbol}* | `{prefix}{name}` | {unit} | {about} | {why} | {expected} | {off} | {} |\n",
+            brings.join(", ")
         )
     };
     let common = TABLE.iter().map(|it| row("", it));
