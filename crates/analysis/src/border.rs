@@ -30,7 +30,7 @@ const COPY_STEP_MAX: f64 = 8.0;
 const COPY_TIMES_MAX: f64 = 8.0;
 /// … or took a write: throttled writes to a fast device are not far from memory's speed.
 const WRITE_COPY_TIMES_MAX: f64 = 3.0;
-/// Where no bandwidth was measured, memory answers in less, seconds per byte …
+/// Where no bandwidth was measured, memory answers in less than this, seconds per byte.
 const MEMORY_S_PER_BYTE: f64 = 1e-9;
 /// Where counters find more than this share of the pages in memory, memory answered: a few pages are lost to whatever
 /// else runs.

@@ -9,9 +9,9 @@ use ioscape_model::{Border, Curve, RegionKind, RegionName, RegionUniqueBytes};
 
 /// A narrower region is none.
 const RATIO_MIN: f64 = 1.25;
-/// The transition band of a border: from this times the onset on.
+/// The transition band of a border begins at this times the onset.
 const BAND_FROM_ONSET: f64 = 0.8;
-/// It ends at this times the capacity: what lies behind a border shows from there on.
+/// The transition band of a border ends at this times the capacity: from there on measurements show what lies behind.
 pub const CLEAR_OF_BORDER: f64 = 1.25;
 
 /// A stretch between two borders.

@@ -34,23 +34,6 @@ impl Judged {
     pub fn is_io_limited(&self) -> bool {
         !self.at_most && self.data_fraction.low > 0.5
     }
-
-    /// The share that was reported in 1994, on a `DECstation` 5000/200 under Sprite.
-    pub fn share_in_1994(&self) -> Option<&'static str> {
-        match self.benchmark {
-            Name::Andrew | Name::Sdet | Name::Iostone1990 => Some("25 % or less"),
-            _ => None,
-        }
-    }
-
-    /// The data that it touched then.
-    pub fn unique_in_1994(&self) -> Option<&'static str> {
-        match self.benchmark {
-            Name::Andrew => Some("4.5 MB"),
-            Name::Iostone1990 => Some("1 MB"),
-            _ => None,
-        }
-    }
 }
 
 /// All benchmarks with metered trials, in the order in which they were run.

@@ -13,10 +13,10 @@ use crate::ousterhout::{self, Check, MachineMeans};
 /// Fig. 1 of Ousterhout 1990 from his tables, and which rows do not follow from the others: a line each.
 pub fn published(means: &[MachineMeans], checks: &[Check]) -> Vec<String> {
     let mut lines = vec!["machine   MIPS  relative speed  with bcopy".to_owned()];
-    for machine in means {
+    for row in means {
         lines.push(format!(
             "{:<8} {:>5}  {:>14.2}  {:>10.2}",
-            machine.machine, machine.mips, machine.without_copy, machine.with_copy
+            row.machine, row.mips, row.without_copy, row.with_copy
         ));
     }
     let agreeing = |copies: bool| {
@@ -71,14 +71,14 @@ pub fn critique(lines: &SuiteLines) -> Vec<String> {
 fn row(lines: &SuiteLines, one: &Judged) -> String {
     let several = lines.suite.as_ref().is_some_and(|suite| suite.targets.len() > 1);
     let place = if several { format!(" {}", one.target) } else { String::new() };
-    let of = &one.data_fraction;
+    let fraction = &one.data_fraction;
     let share = if one.at_most {
-        format!("at most {}", show_percent(of.mean))
+        format!("at most {}", show_percent(fraction.mean))
     } else if one.trials < 2 {
-        show_percent(of.mean)
+        show_percent(fraction.mean)
     } else {
-        let high = show_percent(of.high.min(1.0));
-        format!("{} ({} to {high})", show_percent(of.mean), show_percent(of.low))
+        let high = show_percent(fraction.high.min(1.0));
+        format!("{} ({} to {high})", show_percent(fraction.mean), show_percent(fraction.low))
     };
     let limited = if one.is_io_limited() { "yes" } else { "not shown" };
     let touched = one.unique_bytes.map_or_else(|| "–".to_owned(), |b| show_bytes(b as f64));

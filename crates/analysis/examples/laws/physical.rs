@@ -1,6 +1,6 @@
-//! Physical coordinates for a Gaussian process, in place of the five parameters: expected times of request classes, the
-//! share of them spent on storage, hit fractions of each cache. Expected beforehand is the throughput
-//! that the expected times make.
+//! `Physical` gives a Gaussian process other coordinates than the five parameters: the seconds that a request is
+//! expected to take, the share of them that storage takes, the share of requests that each cache serves. The process also
+//! gets the throughput that follows from these seconds, and fits the slope of ln measured over ln expected throughput.
 
 use ioscape_analysis::model::Training;
 use ioscape_analysis::model::gaussian::{Gaussian, SmoothOver};

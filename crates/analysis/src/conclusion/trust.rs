@@ -35,6 +35,7 @@ struct Reason {
 pub fn control_range(points: &[Point]) -> Option<[f64; 2]> {
     let controls = points.iter().filter(|point| point.role == Role::Canary);
     let mut rates: Vec<f64> = controls.map(Point::throughput).collect();
+    rates.retain(|rate| rate.is_finite());
     rates.sort_by(f64::total_cmp);
     let median = ioscape_stats::median(rates.iter().copied()).filter(|median| *median > 0.0)?;
     Some([rates.first()? / median, rates.last()? / median])

@@ -116,7 +116,7 @@ impl<C: SmoothOver> Gaussian<C> {
         Some(Self { space, hyper, places: data.places, process })
     }
 
-    /// What the process says of a workload.
+    /// ln throughput of a workload by the process, with its standard deviation.
     pub fn guess(&self, work: &Workload) -> Guess {
         let place = self.space.place(work);
         let cross: Vec<f64> =
