@@ -49,8 +49,8 @@ pub(crate) fn suite(args: &SuiteArgs, clock: Clock) -> anyhow::Result<Exit> {
     interrupt.settle(outcome)
 }
 
-/// What a suite stands on. Limits go last.
-struct Bench {
+/// Targets of a suite, made ready. Limits go last.
+struct OpenTargets {
     places: Vec<SuiteTarget>,
     host: Arc<Host>,
     warnings: Vec<Warning>,
@@ -75,8 +75,8 @@ fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Resul
     let out = args.out.clone().unwrap_or_else(usual);
     out_file::check_new(&out, "--out")?;
     check_report(args, &out, None)?;
-    let bench = open(&args.targets(), &args.common, &run, clock)?;
-    let targets = bench.places.iter().map(|place| place.directory.describe()).collect();
+    let opened = open(&args.targets(), &args.common, &run, clock)?;
+    let targets = opened.places.iter().map(|place| place.directory.describe()).collect();
     let suite = Suite {
         benchmarks: names.iter().map(|name| name.as_str().to_owned()).collect(),
         targets,
@@ -89,12 +89,12 @@ fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Resul
     let target = suite.targets[0].clone();
     let header = Header {
         rules: Rules::thorough(),
-        ..Header::new(origin, Method::Suite, (*bench.host).clone(), target)
+        ..Header::new(origin, Method::Suite, (*opened.host).clone(), target)
     };
     let mut journal = Journal::create(&out, "--out")?;
     journal.put(&Line::Header(header.clone()))?;
     journal.put(&Line::Suite(suite.clone()))?;
-    for warning in bench.warnings.iter().cloned().chain(few_repeats(&suite)) {
+    for warning in opened.warnings.iter().cloned().chain(few_repeats(&suite)) {
         journal.put(&Line::Warning(warning))?;
     }
     let course = Course {
@@ -105,7 +105,7 @@ fn begin(args: &SuiteArgs, clock: Clock, interrupt: &Interrupt) -> anyhow::Resul
         clock,
         interrupt,
     };
-    make(args, bench, journal, course)
+    make(args, opened, journal, course)
 }
 
 /// A page is made of a suite only where it is asked for.
@@ -141,7 +141,7 @@ fn go_on(
     let targets: Vec<PathBuf> =
         suite.targets.iter().map(|target| PathBuf::from(&target.path)).collect();
     check_report(args, path, Some(&record))?;
-    let bench = open(&targets, &common, &run, clock)?;
+    let opened = open(&targets, &common, &run, clock)?;
     let done = record.suite.trials.clone();
     let elapsed_before_s = done.last().map_or(0.0, |trial| trial.started_s + trial.elapsed_s);
     let resumed = Resumed {
@@ -153,10 +153,15 @@ fn go_on(
     journal.put(&Line::Resumed(resumed))?;
     let header = &record.header;
     let course = Course { header, suite: &suite, done, elapsed_before_s, clock, interrupt };
-    make(args, bench, journal, course)
+    make(args, opened, journal, course)
 }
 
-fn open(targets: &[PathBuf], common: &Common, run: &RunId, clock: Clock) -> anyhow::Result<Bench> {
+fn open(
+    targets: &[PathBuf],
+    common: &Common,
+    run: &RunId,
+    clock: Clock,
+) -> anyhow::Result<OpenTargets> {
     let mut places: Vec<SuiteTarget> = Vec::new();
     let mut warnings = Vec::new();
     for path in targets {
@@ -176,12 +181,12 @@ fn open(targets: &[PathBuf], common: &Common, run: &RunId, clock: Clock) -> anyh
     }
     let first = places.first().map_or("", |first| first.directory.filesystem());
     let (limits, host) = limits::enter(common, run, (&clock, first))?;
-    Ok(Bench { places, host: Arc::new(host), warnings, _limits: limits })
+    Ok(OpenTargets { places, host: Arc::new(host), warnings, _limits: limits })
 }
 
 fn make(
     args: &SuiteArgs,
-    bench: Bench,
+    opened: OpenTargets,
     mut journal: Journal,
     course: Course<'_>,
 ) -> anyhow::Result<Exit> {
@@ -192,13 +197,13 @@ fn make(
         suite,
         seed: header.seed,
         run: &run,
-        host: &bench.host,
+        host: &opened.host,
         done: &done,
         interrupt: &interrupt.flag(),
         clock,
     };
     let mut trials = done.clone();
-    let outcome = ioscape_suite::run(&plan, &bench.places, &mut |event| {
+    let outcome = ioscape_suite::run(&plan, &opened.places, &mut |event| {
         progress.show(&event, &suite.targets);
         if let Event::Made(trial) = event {
             let mut trial = trial.clone();
@@ -224,10 +229,10 @@ fn make(
     if failure.is_none() && suite.purpose == Purpose::Representative {
         pairs = applications(&journal::open_again(journal.path())?);
         let ground = representative::Ground {
-            target: bench.places[0].directory.path(),
+            target: opened.places[0].directory.path(),
             run: &run,
             seed: header.seed,
-            host: &bench.host,
+            host: &opened.host,
             clock,
             interrupt,
         };
@@ -236,7 +241,7 @@ fn make(
             Err(error) => Some(error.downcast::<Error>()?),
         };
     }
-    drop(bench); // what was laid out is gone; limits go before anything is said
+    drop(opened); // what was laid out is gone; limits go before anything is said
     let elapsed_s = elapsed_before_s + clock.now_s();
     journal.put(&Line::End(end(&trials, failure.as_ref(), elapsed_s)))?;
     if !journal.is_kept() {

@@ -32,7 +32,7 @@ mod reserve;
 mod rig;
 mod trouble;
 
-pub use law::{Law, Share};
+pub use law::{Performance, Share};
 pub use rig::SimRig;
 pub use spec::{
     Cost, Level, Machine, MachineCache, MachineStorage, Noise, Policy, Reserve, SimHints, SimSpec,

@@ -27,4 +27,4 @@ pub use pool::{LogMeasurement, Spread};
 pub use quantile::{NORMAL_90, conformal_quantile, median, quantile, robust_sd};
 pub use series::Piece;
 pub use steady::{Drift, Kept};
-pub use step::{Step, fall};
+pub use step::{Fall, fall};

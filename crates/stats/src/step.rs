@@ -24,7 +24,7 @@ const AUTOCORRELATION_MAX: f64 = 0.9;
 
 /// A fall from one level to a lower one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct Fall {
     /// How many pieces come before it.
     pub at: usize,
     /// Least and most that it may be, at 95 %.
@@ -36,7 +36,7 @@ pub struct Step {
 }
 
 /// The fall of a series, where there is one beyond doubt.
-pub fn fall(series: &[Piece]) -> Option<Step> {
+pub fn fall(series: &[Piece]) -> Option<Fall> {
     let rates = bounded_rates(series)?;
     let costs = Costs::new(&rates);
     let places = LEVEL_MIN..=rates.len().checked_sub(LEVEL_MIN)?;
@@ -56,7 +56,7 @@ pub fn fall(series: &[Piece]) -> Option<Step> {
         let standard_error = (variance / count).sqrt() * value;
         Mean { value, standard_error, degrees_of_freedom: count - 1.0 }
     };
-    Some(Step {
+    Some(Fall {
         at,
         between: (likely().min().unwrap_or(at), likely().max().unwrap_or(at)),
         first: level(&series[..at], first_count),

@@ -18,4 +18,4 @@ pub use header::header;
 pub use recorded::recorded;
 pub use resident::pages_held;
 pub use skip::skipped;
-pub use stream::{Law, Stream};
+pub use stream::{Stream, StreamSpec};

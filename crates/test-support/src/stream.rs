@@ -15,7 +15,7 @@ const STEP_S: f64 = 0.1;
 
 /// The law of a stream of requests.
 #[derive(Clone, Copy, Debug)]
-pub struct Law {
+pub struct StreamSpec {
     /// Throughput in the steady state.
     pub bytes_per_s: f64,
     /// Bytes of each request.
@@ -30,7 +30,7 @@ pub struct Law {
     pub autocorrelation: f64,
 }
 
-impl Default for Law {
+impl Default for StreamSpec {
     fn default() -> Self {
         Self {
             bytes_per_s: 1e9,
@@ -45,7 +45,7 @@ impl Default for Law {
 
 /// The rig of a law. What its counters show besides throughput is set window by window by `decorate`.
 pub struct Stream {
-    law: Law,
+    law: StreamSpec,
     decorate: fn(&mut Window, f64),
     chance: Xoshiro256PlusPlus,
     now_s: f64,
@@ -64,7 +64,7 @@ pub struct Stream {
 
 impl Stream {
     /// One of this law, quiet but for throughput.
-    pub fn new(law: Law, seed: u64) -> Self {
+    pub fn new(law: StreamSpec, seed: u64) -> Self {
         Self {
             law,
             decorate: |_, _| {},
@@ -94,7 +94,7 @@ impl Stream {
 
     /// Bytes of one step: log-normal around the law, so that the mean is the law's.
     fn step_bytes(&mut self) -> f64 {
-        let Law { autocorrelation: likeness, variation, .. } = self.law;
+        let StreamSpec { autocorrelation: likeness, variation, .. } = self.law;
         self.normal =
             likeness * self.normal + (1.0 - likeness.powi(2)).sqrt() * self.standard_normal();
         let sigma = variation.powi(2).ln_1p().sqrt();

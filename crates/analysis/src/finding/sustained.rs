@@ -3,7 +3,7 @@
 
 use ioscape_model::units::{show_bytes, show_rate, show_seconds};
 use ioscape_model::{Finding, FindingCode, Sustained, WrittenPiece};
-use ioscape_stats::{Mean, Piece, Step, fall};
+use ioscape_stats::{Fall, Mean, Piece, fall};
 
 use super::finding;
 
@@ -45,7 +45,7 @@ fn interval(mean: &Mean) -> [f64; 2] {
     [(mean.value - half).max(0.0), mean.value + half]
 }
 
-fn fell(sustained: &Sustained, step: &Step) -> Finding {
+fn fell(sustained: &Sustained, step: &Fall) -> Finding {
     let (onset_s, onset_bytes) = until(sustained, step.at);
     // A piece has its own length: the fall came within it.
     let (low_s, low_bytes) = until(sustained, step.between.0 - 1);

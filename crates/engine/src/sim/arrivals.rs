@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use ioscape_model::Workload;
 
-use super::law::Law;
+use super::law::Performance;
 use super::noise::Stretch;
 use crate::schedule::Schedule;
 
@@ -48,7 +48,7 @@ struct Waiting {
 
 impl Queue {
     /// None in a closed loop.
-    pub(super) fn new(work: &Workload, law: &Law, seed: u64) -> Option<Self> {
+    pub(super) fn new(work: &Workload, law: &Performance, seed: u64) -> Option<Self> {
         let together = (work.rate / SINGLY_MAX_PER_S).ceil().max(1.0);
         let all = Workload { process_num: 1, rate: work.rate / together, ..work.clone() };
         Some(Self {
@@ -96,7 +96,7 @@ mod tests {
 
     /// The waits on a device of 1000 requests per second, shortest first.
     fn waits(text: &str, stretches: &[(f64, f64)]) -> Vec<f64> {
-        let law = Law { shares: vec![], ops_per_s: 1000.0 };
+        let law = Performance { shares: vec![], ops_per_s: 1000.0 };
         let mut queue = Queue::new(&Workload::parse(text).unwrap(), &law, 1).unwrap();
         let mut waits = Vec::new();
         for (length_s, speed) in stretches {

@@ -11,7 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::arrivals::Queue;
 use super::files::{Files, histogram, stretch_s};
-use super::law::{Law, Share};
+use super::law::{Performance, Share};
 use super::noise::{NoiseStream, lognormal, visit_seed};
 use super::reserve::Used;
 use super::spec::SimSpec;
@@ -48,7 +48,7 @@ pub(super) struct LawRig {
 #[derive(Clone, Debug)]
 struct Running {
     work: Workload,
-    law: Law,
+    law: Performance,
     /// In an open loop.
     queue: Option<Queue>,
     noise: NoiseStream,
@@ -91,7 +91,7 @@ impl LawRig {
     }
 
     /// As the storage is now.
-    fn law(&self, work: &Workload) -> Law {
+    fn law(&self, work: &Workload) -> Performance {
         let spec = self.spec.with_used(self.used, work);
         let trouble = &self.spec.trouble;
         if trouble.is_none() {
@@ -125,7 +125,7 @@ impl LawRig {
     }
 
     /// Processor time: what requests cost that never leave the fastest level.
-    fn cpu_s(&self, law: &Law, ops: u64) -> Option<f64> {
+    fn cpu_s(&self, law: &Performance, ops: u64) -> Option<f64> {
         if !self.spec.counters {
             return None;
         }
@@ -207,7 +207,7 @@ impl LawRig {
         Err(Error::MaxWritten)
     }
 
-    fn fill_counters(&mut self, window: &mut Window, work: &Workload, law: &Law) {
+    fn fill_counters(&mut self, window: &mut Window, work: &Workload, law: &Performance) {
         let (cache_bytes, dirty_limit_bytes) = self.cache_bytes();
         let [read_seq, read_rand, write_seq, write_rand] = window.classes.map(|class| class.bytes);
         let (read_bytes, write_bytes) = (read_seq + read_rand, write_seq + write_rand);

@@ -40,14 +40,14 @@ pub struct Share {
 
 /// What a workload gives on a device.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Law {
+pub struct Performance {
     /// All classes at all levels; probabilities sum to 1.
     pub shares: Vec<Share>,
     /// Requests per second while it does not stall.
     pub ops_per_s: f64,
 }
 
-impl Law {
+impl Performance {
     /// Mean response time of a class, seconds; `None` where it has no requests.
     pub fn class_response_s(&self, class: Class) -> Option<f64> {
         let of_class = self.shares.iter().filter(|share| share.class == class);
@@ -74,7 +74,7 @@ impl Law {
 
 impl SimSpec {
     /// The law for a workload, on a device with levels. A `[machine]` has no law.
-    pub fn law(&self, work: &Workload) -> Law {
+    pub fn law(&self, work: &Workload) -> Performance {
         let size = work.size_mean as f64;
         let mut shares = Vec::with_capacity(4 * self.levels.len());
         for class in Class::ALL {
@@ -105,7 +105,7 @@ impl SimSpec {
         for share in &mut shares {
             share.response_s *= stretch;
         }
-        Law { shares, ops_per_s }
+        Performance { shares, ops_per_s }
     }
 
     /// On a device with levels, the truth to compare a measurement with: mean throughput in steady state, stalls included.

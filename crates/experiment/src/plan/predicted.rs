@@ -1,4 +1,4 @@
-//! What models make of the points that each plan leaves behind, held against the law behind them.
+//! What models make of the points that each plan leaves behind, held against the formula behind them.
 
 use ioscape_analysis::model::blend::Blend;
 use ioscape_analysis::model::gaussian::Gaussian;
@@ -15,12 +15,12 @@ use super::filling::Filling;
 use super::formula::drive;
 use super::{BlendPlan, BlendSettings, Global75Plan, OrthogonalPlan, PaperPlan, Plan, training};
 
-type Law<'a> = &'a dyn Fn(&Workload) -> f64;
+type Truth<'a> = &'a dyn Fn(&Workload) -> f64;
 
 /// A plan's points, as models see them.
-fn explored(plan: &mut dyn Plan, ranges: Ranges, law: Law<'_>, noise: (f64, u64)) -> Training {
+fn explored(plan: &mut dyn Plan, ranges: Ranges, truth: Truth<'_>, noise: (f64, u64)) -> Training {
     let mut points = Vec::new();
-    drive(plan, &mut points, law, noise);
+    drive(plan, &mut points, truth, noise);
     let landscape = plan.landscape(&points);
     training(&points, &landscape, (&Host::default(), &Hints::default(), ranges))
 }
@@ -55,14 +55,14 @@ fn blend(ranges: Ranges, seed: u64, visits: usize) -> CutShort {
 }
 
 /// Median of |ln(predicted / true)| over 300 workloads anywhere in the box.
-fn median_error(model: &dyn Model, ranges: &Ranges, law: Law<'_>) -> f64 {
+fn median_error(model: &dyn Model, ranges: &Ranges, truth: Truth<'_>) -> f64 {
     let max = ranges.unique_bytes.max as f64;
     let filling = Filling { ranges, largest_bytes: |_| max, seed: 4711 };
     let works = (0..300).map(|index| filling.workload(index)).filter(|work| work.check().is_ok());
     let error = |work: Workload| {
         let guess = model.predict(&work).unwrap();
         assert!(guess.ln_throughput.is_finite() && guess.sd.is_finite(), "{work} {guess:?}");
-        (guess.ln_throughput - law(&work).ln()).abs()
+        (guess.ln_throughput - truth(&work).ln()).abs()
     };
     let mut errors: Vec<f64> = works.map(error).collect();
     errors.sort_by(f64::total_cmp);

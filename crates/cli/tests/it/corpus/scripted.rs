@@ -2,13 +2,13 @@
 
 use ioscape_engine::Window;
 use ioscape_model::{Code, Rules, Severity};
-use ioscape_test_support::{Law, Stream};
+use ioscape_test_support::{Stream, StreamSpec};
 
 use super::{Flag, Look, Trap, spring, visit};
 
 /// What is said about a visit with such windows, of a hundred thousand requests of 16 KiB per second.
 pub(super) fn shown(workload: &str, decorate: fn(&mut Window, f64)) -> Look {
-    let law = Law { bytes_per_s: 16_384e5, variation: 0.0, ..Law::default() };
+    let law = StreamSpec { bytes_per_s: 16_384e5, variation: 0.0, ..StreamSpec::default() };
     let mut rig = Stream::new(law, 1).decorated(decorate);
     Ok(visit(&mut rig, workload, &Rules::thorough(), 1)?.warnings)
 }

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use ioscape_test_support::{Law, Stream};
+use ioscape_test_support::{Stream, StreamSpec};
 
 /// Spread between visits to one workload, log-normal.
 const BETWEEN_SD: f64 = 0.04;
@@ -34,12 +34,12 @@ fn intervals_of_single_visits_cover_the_truth() {
 /// The averages above could hide a kind of stream that is always missed.
 #[test]
 fn no_kind_of_stream_is_missed_often() {
-    let law = |transient, transient_s, variation, autocorrelation| Law {
+    let law = |transient, transient_s, variation, autocorrelation| StreamSpec {
         transient,
         transient_s,
         variation,
         autocorrelation,
-        ..Law::default()
+        ..StreamSpec::default()
     };
     for (name, law) in [
         ("quiet", law(0.0, 0.5, 0.01, 0.0)),
@@ -106,13 +106,13 @@ fn session_of(
     count: usize,
     session: u64,
 ) -> (Vec<Point>, Vec<f64>) {
-    let laws: Vec<Law> = (0..count).map(|_| random_law(chance)).collect();
+    let laws: Vec<StreamSpec> = (0..count).map(|_| random_law(chance)).collect();
     let mut points = Vec::new();
     for round in 0..3 {
         for (index, law) in laws.iter().enumerate() {
             let normal: f64 = chance.sample(StandardNormal);
             let shift = (BETWEEN_SD * normal - BETWEEN_SD.powi(2) / 2.0).exp();
-            let shifted = Law { bytes_per_s: law.bytes_per_s * shift, ..*law };
+            let shifted = StreamSpec { bytes_per_s: law.bytes_per_s * shift, ..*law };
             let seed = session << 32 | u64::from(round) << 16 | index as u64;
             points.push(visit(shifted, &workload(index), round, seed));
         }
@@ -120,14 +120,14 @@ fn session_of(
     (points, laws.iter().map(|law| law.bytes_per_s).collect())
 }
 
-fn random_law(chance: &mut Xoshiro256PlusPlus) -> Law {
-    Law {
+fn random_law(chance: &mut Xoshiro256PlusPlus) -> StreamSpec {
+    StreamSpec {
         bytes_per_s: 10f64.powf(chance.random_range(8.0..10.0)),
         transient: chance.random_range(-0.5..0.5),
         transient_s: chance.random_range(0.05..1.0),
         variation: chance.random_range(0.005..0.15),
         autocorrelation: chance.random_range(0.0..0.7),
-        ..Law::default()
+        ..StreamSpec::default()
     }
 }
 
@@ -140,7 +140,7 @@ fn workload(index: usize) -> Workload {
     }
 }
 
-fn visit(law: Law, work: &Workload, round: u32, seed: u64) -> Point {
+fn visit(law: StreamSpec, work: &Workload, round: u32, seed: u64) -> Point {
     let subject = Subject { work, role: Role::Measure, round, seed };
     measure(&subject, &Rules::thorough(), &mut Stream::new(law, seed), &mut |_| {}).unwrap()
 }

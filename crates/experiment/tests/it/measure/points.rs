@@ -5,7 +5,7 @@ use ioscape_experiment::{Event, Subject, measure};
 use ioscape_model::units::three_digits;
 use ioscape_model::{Code, Point, Role, Rules, Severity, Workload};
 
-use ioscape_test_support::{Law, Stream};
+use ioscape_test_support::{Stream, StreamSpec};
 
 const GB: f64 = 1e9;
 
@@ -33,7 +33,7 @@ fn assert_close(found: f64, expected: f64) {
 
 #[test]
 fn a_quiet_visit_is_short_and_free_of_doubt() {
-    let law = Law { variation: 0.005, ..Law::default() };
+    let law = StreamSpec { variation: 0.005, ..StreamSpec::default() };
     let mut rig = Stream::new(law, 1);
     let point = visit(&mut rig, 1.0);
     assert!((point.throughput() / GB - 1.0).abs() < 0.01);
@@ -46,7 +46,7 @@ fn a_quiet_visit_is_short_and_free_of_doubt() {
 
 #[test]
 fn the_parts_of_the_time_add_up() {
-    let mut rig = Stream::new(Law::default(), 2);
+    let mut rig = Stream::new(StreamSpec::default(), 2);
     rig.sync_s = 1.5;
     let point = visit(&mut rig, 0.5);
     assert_close(point.spent_s.warm_up, 0.25);
@@ -60,7 +60,7 @@ fn the_parts_of_the_time_add_up() {
 #[test]
 fn a_visit_that_may_write_no_more_counts_if_enough_was_measured() {
     let ended_after = |windows_max: usize| {
-        let mut rig = Stream::new(Law::default(), 3);
+        let mut rig = Stream::new(StreamSpec::default(), 3);
         rig.windows_max = windows_max;
         let work = work(0.0);
         let subject = Subject { work: &work, role: Role::Calibration, round: 0, seed: 1 };
@@ -78,7 +78,7 @@ fn a_visit_that_may_write_no_more_counts_if_enough_was_measured() {
 
 #[test]
 fn requests_are_counted_by_class_and_response_times_follow() {
-    let point = visit(&mut Stream::new(Law::default(), 3), 0.25);
+    let point = visit(&mut Stream::new(StreamSpec::default(), 3), 0.25);
     let (reads, writes) = (point.classes.read_rand, point.classes.write_rand);
     assert_eq!(point.classes.read_seq.ops + point.classes.write_seq.ops, 0);
     assert!((reads.ops as f64 / (reads.ops + writes.ops) as f64 - 0.25).abs() < 1e-3);
@@ -95,7 +95,7 @@ fn requests_are_counted_by_class_and_response_times_follow() {
 
 #[test]
 fn durable_throughput_counts_the_final_sync_in() {
-    let mut rig = Stream::new(Law { variation: 0.001, ..Law::default() }, 4);
+    let mut rig = Stream::new(StreamSpec { variation: 0.001, ..StreamSpec::default() }, 4);
     rig.sync_s = 3.9;
     let point = visit(&mut rig, 0.0);
     // What was written while settling is flushed as well, so it counts as well.
@@ -108,7 +108,7 @@ fn durable_throughput_counts_the_final_sync_in() {
 
 #[test]
 fn a_beginning_that_was_faster_counts_in_no_throughput() {
-    let law = Law { transient: 2.0, variation: 0.001, ..Law::default() };
+    let law = StreamSpec { transient: 2.0, variation: 0.001, ..StreamSpec::default() };
     let mut rig = Stream::new(law, 4);
     rig.sync_s = 0.1;
     let point = visit(&mut rig, 0.5);
@@ -128,7 +128,7 @@ fn counters_become_shares_of_what_was_asked_for() {
         window.writeback_bytes = Some(300);
         window.cpu_s = Some(1e-6 * window.ops() as f64);
     };
-    let point = visit(&mut Stream::new(Law::default(), 5).decorated(decorate), 0.5);
+    let point = visit(&mut Stream::new(StreamSpec::default(), 5).decorated(decorate), 0.5);
     assert_close(point.hit_fraction.unwrap(), 0.75);
     assert_eq!(point.resident_bytes, Some(48 << 20));
     assert_close(point.read_amplification.unwrap(), 2.0);
@@ -139,19 +139,20 @@ fn counters_become_shares_of_what_was_asked_for() {
 
 #[test]
 fn what_is_not_known_stays_unknown() {
-    let point = visit(&mut Stream::new(Law::default(), 6), 1.0);
+    let point = visit(&mut Stream::new(StreamSpec::default(), 6), 1.0);
     assert_eq!(point.hit_fraction, None);
     assert_eq!(point.read_amplification, None);
     assert_eq!(point.write_absorbed_fraction, None);
     assert_eq!(point.cpu_s_per_op, None);
-    let writer =
-        Stream::new(Law::default(), 6).decorated(|window, _| window.device_read_bytes = Some(0));
+    let writer = Stream::new(StreamSpec::default(), 6)
+        .decorated(|window, _| window.device_read_bytes = Some(0));
     assert_eq!(visit(&mut { writer }, 0.0).read_amplification, None, "nothing was read");
 }
 
 #[test]
 fn windows_grow_until_they_hold_enough_requests() {
-    let slow = Law { bytes_per_s: 16384.0 * 500.0, variation: 0.01, ..Law::default() };
+    let slow =
+        StreamSpec { bytes_per_s: 16384.0 * 500.0, variation: 0.01, ..StreamSpec::default() };
     let mut rig = Stream::new(slow, 7);
     visit(&mut rig, 1.0);
     let last = rig.lengths_s.last().unwrap();
@@ -161,7 +162,8 @@ fn windows_grow_until_they_hold_enough_requests() {
 #[test]
 fn windows_without_a_request_count_and_are_survived() {
     // A request takes 2.5 s; some windows of a second see none.
-    let crawling = Law { bytes_per_s: 0.4 * 16384.0, variation: 0.001, ..Law::default() };
+    let crawling =
+        StreamSpec { bytes_per_s: 0.4 * 16384.0, variation: 0.001, ..StreamSpec::default() };
     let point = visit(&mut Stream::new(crawling, 8), 1.0);
     assert!((point.ops_per_s / 0.4 - 1.0).abs() < 0.1, "{}", point.ops_per_s);
     assert!(point.throughput_bytes_per_s.low <= 0.4 * 16384.0);
@@ -174,7 +176,8 @@ fn windows_without_a_request_count_and_are_survived() {
 
 #[test]
 fn a_visit_in_which_nothing_happens_ends_and_says_so() {
-    let point = visit(&mut Stream::new(Law { bytes_per_s: 0.0, ..Law::default() }, 9), 1.0);
+    let point =
+        visit(&mut Stream::new(StreamSpec { bytes_per_s: 0.0, ..StreamSpec::default() }, 9), 1.0);
     assert!(point.throughput().abs() < 1e-300);
     assert!(!point.steady);
     assert!(point.elapsed_s < 40.0);
@@ -187,7 +190,7 @@ fn a_visit_in_which_nothing_happens_ends_and_says_so() {
 
 #[test]
 fn a_visit_that_cannot_be_precise_ends_in_time_and_says_how_precise_it_is() {
-    let wild = Law { variation: 0.8, autocorrelation: 0.7, ..Law::default() };
+    let wild = StreamSpec { variation: 0.8, autocorrelation: 0.7, ..StreamSpec::default() };
     let point = visit(&mut Stream::new(wild, 10), 1.0);
     assert_close(point.spent_s.measuring, 30.0);
     assert!(codes(&point).contains(&Code::NotPrecise));
@@ -196,7 +199,7 @@ fn a_visit_that_cannot_be_precise_ends_in_time_and_says_how_precise_it_is() {
 
 #[test]
 fn a_visit_that_drifts_to_the_end_is_not_steady() {
-    let drifting = Law { transient: 3.0, transient_s: 10.0, ..Law::default() };
+    let drifting = StreamSpec { transient: 3.0, transient_s: 10.0, ..StreamSpec::default() };
     let point = visit(&mut Stream::new(drifting, 11), 1.0);
     assert!(!point.steady);
     let warning = &point.warnings[0];
@@ -210,7 +213,7 @@ fn a_visit_that_drifts_to_the_end_is_not_steady() {
 #[test]
 fn stolen_time_is_reported_where_it_matters() {
     let stolen = |decorate: fn(&mut Window, f64)| {
-        codes(&visit(&mut Stream::new(Law::default(), 12).decorated(decorate), 1.0))
+        codes(&visit(&mut Stream::new(StreamSpec::default(), 12).decorated(decorate), 1.0))
     };
     assert_eq!(stolen(|window, _| window.stolen_fraction = Some(0.05)), [Code::StolenTime]);
     assert_eq!(stolen(|window, _| window.stolen_fraction = Some(0.01)), []);
@@ -225,7 +228,7 @@ fn writers_run_in_until_dirty_data_stops_rising() {
         window.dirty_bytes = Some((level * 2e9) as u64);
         window.writeback_bytes = Some(0);
     };
-    let rig = || Stream::new(Law::default(), 13).decorated(decorate);
+    let rig = || Stream::new(StreamSpec::default(), 13).decorated(decorate);
     let writing = visit(&mut rig(), 0.0);
     assert!((3.0..4.6).contains(&writing.spent_s.settling), "{}", writing.spent_s.settling);
     assert!(writing.steady);
@@ -237,7 +240,7 @@ fn writers_run_in_until_dirty_data_stops_rising() {
 fn throughput_that_memory_takes_is_not_called_steady() {
     let decorate =
         |window: &mut Window, since_s: f64| window.dirty_bytes = Some((since_s * 5e8) as u64);
-    let point = visit(&mut Stream::new(Law::default(), 14).decorated(decorate), 0.0);
+    let point = visit(&mut Stream::new(StreamSpec::default(), 14).decorated(decorate), 0.0);
     assert_close(point.spent_s.settling, 5.0);
     assert!(!point.steady);
     let warning = &point.warnings[0];
@@ -251,7 +254,7 @@ fn dirty_data_of_others_does_not_make_a_slow_reader_unsteady() {
     let decorate =
         |window: &mut Window, since_s: f64| window.dirty_bytes = Some((since_s * 5e8) as u64);
     // The run-in ends by the clock: not every worker had its turn in five seconds.
-    let crawling = Law { bytes_per_s: 0.3 * 16384.0, ..Law::default() };
+    let crawling = StreamSpec { bytes_per_s: 0.3 * 16384.0, ..StreamSpec::default() };
     let point = visit(&mut Stream::new(crawling, 17).decorated(decorate), 1.0);
     assert_close(point.spent_s.settling, 5.0);
     assert!(!codes(&point).contains(&Code::NotSteady));
@@ -262,11 +265,15 @@ fn events_tell_the_story_in_order() {
     let work = work(1.0);
     let subject = Subject { work: &work, role: Role::Measure, round: 0, seed: 1 };
     let mut events = Vec::new();
-    let point =
-        measure(&subject, &Rules::thorough(), &mut Stream::new(Law::default(), 15), &mut |event| {
+    let point = measure(
+        &subject,
+        &Rules::thorough(),
+        &mut Stream::new(StreamSpec::default(), 15),
+        &mut |event| {
             events.push(event);
-        })
-        .unwrap();
+        },
+    )
+    .unwrap();
     assert_eq!(events.first(), Some(&Event::Preparing));
     assert_eq!(events.last(), Some(&Event::Finishing));
     let windows: Vec<u32> = events
@@ -288,8 +295,12 @@ fn events_tell_the_story_in_order() {
 fn the_unit_of_the_target_does_not_change_the_verdict() {
     // The same noise on targets a thousand times apart: the same windows, the same relative width.
     let point = |bytes_per_s: f64| {
-        let law =
-            Law { bytes_per_s, request_bytes: bytes_per_s / 1e6, variation: 0.1, ..Law::default() };
+        let law = StreamSpec {
+            bytes_per_s,
+            request_bytes: bytes_per_s / 1e6,
+            variation: 0.1,
+            ..StreamSpec::default()
+        };
         visit(&mut Stream::new(law, 16), 1.0)
     };
     let (small, large) = (point(1e9), point(1e12));
@@ -307,7 +318,7 @@ fn hold_up(window: &mut Window) {
 
 #[test]
 fn standing_still_is_pointed_out_whenever_it_begins() {
-    let law = Law { variation: 0.005, ..Law::default() };
+    let law = StreamSpec { variation: 0.005, ..StreamSpec::default() };
     let running_in: fn(&mut Window, f64) = |window, since_s| {
         if (0.45..0.55).contains(&since_s) {
             hold_up(window);
