@@ -78,6 +78,8 @@ struct Judged {
 
 #[derive(Clone, Copy)]
 struct Judgement {
+    /// Which of the system's workloads.
+    place: usize,
     /// Predicted over measured, as a logarithm.
     off: f64,
     /// The interval's high end over its low one: 1 where the law has none.
@@ -101,7 +103,7 @@ fn main() -> Result<()> {
         for name in fitted.into_iter().chain(&others) {
             let without = [fixed.as_slice(), std::slice::from_ref(name)].concat();
             let others = corpus.judge(&without, false)?;
-            show_change(name, &blends(&judged, &others));
+            show_change(name, &held(&judged, &others));
         }
     }
     Ok(())
@@ -172,7 +174,7 @@ impl Corpus {
                 errors: BTreeMap::new(),
                 repeated: Vec::new(),
             };
-            for truth in truths {
+            for (place, truth) in truths.iter().enumerate() {
                 if predictor.refuses(&truth.work).is_some() || !predictor.is_in_range(&truth.work) {
                     continue;
                 }
@@ -194,6 +196,7 @@ impl Corpus {
                 for (law, figure) in said {
                     let truth = truth.bytes_per_s();
                     judged.errors.entry(law).or_default().push(Judgement {
+                        place,
                         off: (figure.value / truth).ln(),
                         width: figure.high / figure.low,
                         is_inside: (figure.low..=figure.high).contains(&truth),
@@ -272,7 +275,7 @@ fn show(judged: &[Judged]) {
     }
     println!("\nin place of the blend: change of the mean |ln error|, with its 90 % interval");
     for law in laws.into_iter().filter(|law| *law != BLEND) {
-        show_change(law, &beside_blend(judged, law));
+        show_change(law, &in_place_of_blend(judged, law));
     }
 }
 
@@ -309,36 +312,46 @@ fn show_line(map: &str, law: &str, errors: &[Judgement], repeated: &[f64]) {
     );
 }
 
-/// A map's name, with what two laws say of its workloads.
-type Pair<'a> = (&'a str, &'a [Judgement], &'a [Judgement]);
-
-/// Each map's judgements of the blend: with all parameters fitted, and with one held.
-fn blends<'a>(before: &'a [Judged], after: &'a [Judged]) -> Vec<Pair<'a>> {
-    let pair = |(one, other): (&'a Judged, &'a Judged)| -> Pair<'a> {
-        (&one.map, &one.errors[BLEND], &other.errors[BLEND])
-    };
-    before.iter().zip(after).map(pair).collect()
+/// By how much |ln error|, at most 1.5, is larger by another law: for the workloads of a map that both answer.
+struct Changes<'a> {
+    map: &'a str,
+    of_workloads: Vec<f64>,
 }
 
-/// Each map's judgements of the blend and of another law, where both answer the same workloads.
-fn beside_blend<'a>(judged: &'a [Judged], law: &str) -> Vec<Pair<'a>> {
-    let pair = |one: &'a Judged| -> Option<Pair<'a>> {
-        let (blend, other) = (&one.errors[BLEND], one.errors.get(law)?);
-        (blend.len() == other.len()).then_some((&one.map, blend, other))
-    };
-    judged.iter().filter_map(pair).collect()
+impl<'a> Changes<'a> {
+    fn new(map: &'a str, blend: &[Judgement], other: &[Judgement]) -> Self {
+        let blend: BTreeMap<usize, f64> =
+            blend.iter().map(|judgement| (judgement.place, judgement.off)).collect();
+        let change = |judgement: &Judgement| -> Option<f64> {
+            let off = blend.get(&judgement.place)?;
+            Some(judgement.off.abs().min(1.5) - off.abs().min(1.5))
+        };
+        Self { map, of_workloads: other.iter().filter_map(change).collect() }
+    }
 }
 
-/// Prints by how much the mean |ln error| is larger by the second law of each pair, over all maps and on the map
-/// where it is larger by most.
-fn show_change(name: &str, pairs: &[Pair<'_>]) {
-    let changes = |(_, one, other): &Pair<'_>| -> Vec<f64> {
-        let pairs = one.iter().zip(*other);
-        pairs.map(|(one, other)| other.off.abs().min(1.5) - one.off.abs().min(1.5)).collect()
+/// Changes where a parameter is held.
+fn held<'a>(before: &'a [Judged], after: &[Judged]) -> Vec<Changes<'a>> {
+    let pairs = before.iter().zip(after);
+    let changes = |(one, other): (&'a Judged, &Judged)| -> Option<Changes<'a>> {
+        Some(Changes::new(&one.map, one.errors.get(BLEND)?, other.errors.get(BLEND)?))
     };
-    let all: Vec<f64> = pairs.iter().flat_map(changes).collect();
+    pairs.filter_map(changes).collect()
+}
+
+/// Changes by another law on the maps where it answers anything.
+fn in_place_of_blend<'a>(judged: &'a [Judged], law: &str) -> Vec<Changes<'a>> {
+    let changes = |judged: &'a Judged| -> Option<Changes<'a>> {
+        Some(Changes::new(&judged.map, judged.errors.get(BLEND)?, judged.errors.get(law)?))
+    };
+    judged.iter().filter_map(changes).collect()
+}
+
+/// Prints the mean change over all maps, and that of the map where it is largest.
+fn show_change(name: &str, changes: &[Changes<'_>]) {
+    let all: Vec<f64> = changes.iter().flat_map(|one| one.of_workloads.clone()).collect();
     let [low, high] = interval(&all, mean);
-    let by_map = pairs.iter().map(|pair| (mean(&changes(pair)), pair.0));
+    let by_map = changes.iter().map(|one| (mean(&one.of_workloads), one.map));
     let (most, map) = by_map.max_by(|one, other| one.0.total_cmp(&other.0)).unwrap_or((0.0, ""));
     println!("{name:44} {:+.4} ({low:+.4} to {high:+.4})  most {most:+.4} {map}", mean(&all));
 }
