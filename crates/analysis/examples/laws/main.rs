@@ -49,7 +49,17 @@ const FROZEN: &str = "f0dba86";
 /// The law that the others are compared with.
 const BLEND: &str = "blend";
 /// Lists (system, list) whose third was looked at while the law was changed: they are not among what is set aside.
-const SEEN: [(&str, &str); 2] = [("ext4-512m", "a"), ("xfs-512m", "a")];
+const SEEN: [(&str, &str); 9] = [
+    ("ext4-512m", "a"),
+    ("xfs-512m", "a"),
+    ("ext4-volume", "a"),
+    ("ext4-volume", "b"),
+    ("ext4-volume-xeon", "a"),
+    ("ext4-volume-xeon", "b"),
+    ("ext4-volume-xeon", "c"),
+    ("ext4-volume-xeon", "cold"),
+    ("ext4-disk-xeon", "cold"),
+];
 /// Samples drawn for an interval.
 const RESAMPLED: usize = 1000;
 

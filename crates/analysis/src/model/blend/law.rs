@@ -52,7 +52,7 @@
 //! n, w   pages of a request, and that the kernel reads ahead at most, at least min(n, 320)
 //! q'     = q r^min(1, (n/100)^½) with seq_scope=any, else q   a write between two reads moves on in the file
 //! h      = min(1, C/U); 0 for cold reads
-//! V      = 4096 q' x y/(x + y)                               bytes read in vain, not by cold reads;
+//! V      = 4096 q' x y/(x + y)                               bytes read in vain, by cold reads, too;
 //!          x = min(8 n, 2 n + 28), y = 1.5 w (1 − q')         pages after short runs and after long ones
 //! reads  = r (1 − h) ((1 − q'² (1 − ρ)) A + s/B (1 − q'²/2) + V/B
 //!              + h (1 − 1/n) (1 − q'²) (A + s/B))             v_r has r (1 − h) V, too
@@ -297,7 +297,7 @@ impl Law {
             }
         }
         let mut in_vain_bytes = 0.0;
-        if let (Some(window), State::Warm) = (self.shape.read_ahead_pages, work.state) {
+        if let Some(window) = self.shape.read_ahead_pages {
             in_vain_bytes = Self::vain_bytes(work, window);
             // A random read of several pages finds some of them and waits for the rest in pieces, each of which
             // costs as much as a whole read: one more where a block of cached pages ends within the request.
