@@ -88,7 +88,7 @@ struct Judged {
 
 #[derive(Clone, Copy)]
 struct Judgement {
-    /// Which of the system's workloads.
+    /// Index of the workload in the system's lists.
     place: usize,
     /// Predicted over measured, as a logarithm.
     off: f64,
@@ -113,7 +113,9 @@ fn main() -> Result<()> {
         for name in fitted.into_iter().chain(&others) {
             let without = [fixed.as_slice(), std::slice::from_ref(name)].concat();
             let others = corpus.judge(&without, false)?;
-            show_change(name, &held(&judged, &others));
+            let pairs = judged.iter().zip(&others);
+            let changes = pairs.filter_map(|(one, other)| Changes::new(one, other, BLEND));
+            show_change(name, &changes.collect::<Vec<_>>());
         }
     }
     Ok(())
@@ -285,7 +287,8 @@ fn show(judged: &[Judged]) {
     }
     println!("\nin place of the blend: change of the mean |ln error|, with its 90 % interval");
     for law in laws.into_iter().filter(|law| *law != BLEND) {
-        show_change(law, &in_place_of_blend(judged, law));
+        let changes = judged.iter().filter_map(|one| Changes::new(one, one, law));
+        show_change(law, &changes.collect::<Vec<_>>());
     }
 }
 
@@ -329,32 +332,19 @@ struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    fn new(map: &'a str, blend: &[Judgement], other: &[Judgement]) -> Self {
-        let blend: BTreeMap<usize, f64> =
-            blend.iter().map(|judgement| (judgement.place, judgement.off)).collect();
+    /// Compares the blend's answers in one judgement of a map with a law's in the same or another; `None` where
+    /// either law answers nothing.
+    fn new(blend: &'a Judged, other: &Judged, law: &str) -> Option<Self> {
+        let offs =
+            blend.errors.get(BLEND)?.iter().map(|judgement| (judgement.place, judgement.off));
+        let offs: BTreeMap<usize, f64> = offs.collect();
         let change = |judgement: &Judgement| -> Option<f64> {
-            let off = blend.get(&judgement.place)?;
+            let off = offs.get(&judgement.place)?;
             Some(judgement.off.abs().min(1.5) - off.abs().min(1.5))
         };
-        Self { map, of_workloads: other.iter().filter_map(change).collect() }
+        let of_workloads = other.errors.get(law)?.iter().filter_map(change).collect();
+        Some(Self { map: &blend.map, of_workloads })
     }
-}
-
-/// Changes where a parameter is held.
-fn held<'a>(before: &'a [Judged], after: &[Judged]) -> Vec<Changes<'a>> {
-    let pairs = before.iter().zip(after);
-    let changes = |(one, other): (&'a Judged, &Judged)| -> Option<Changes<'a>> {
-        Some(Changes::new(&one.map, one.errors.get(BLEND)?, other.errors.get(BLEND)?))
-    };
-    pairs.filter_map(changes).collect()
-}
-
-/// Changes by another law on the maps where it answers anything.
-fn in_place_of_blend<'a>(judged: &'a [Judged], law: &str) -> Vec<Changes<'a>> {
-    let changes = |judged: &'a Judged| -> Option<Changes<'a>> {
-        Some(Changes::new(&judged.map, judged.errors.get(BLEND)?, judged.errors.get(law)?))
-    };
-    judged.iter().filter_map(changes).collect()
 }
 
 /// Prints the mean change over all maps, and that of the map where it is largest.

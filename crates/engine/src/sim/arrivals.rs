@@ -48,13 +48,13 @@ struct Waiting {
 
 impl Queue {
     /// None in a closed loop.
-    pub(super) fn new(work: &Workload, law: &Performance, seed: u64) -> Option<Self> {
+    pub(super) fn new(work: &Workload, performance: &Performance, seed: u64) -> Option<Self> {
         let together = (work.rate / SINGLY_MAX_PER_S).ceil().max(1.0);
         let all = Workload { process_num: 1, rate: work.rate / together, ..work.clone() };
         Some(Self {
             schedule: Schedule::new(&all, 0, seed)?,
             together: together as u64,
-            step_s: together / law.ops_per_s,
+            step_s: together / performance.ops_per_s,
             waiting: VecDeque::new(),
             now_s: 0.0,
             worked_s: 0.0,
@@ -96,8 +96,8 @@ mod tests {
 
     /// The waits on a device of 1000 requests per second, shortest first.
     fn waits(text: &str, stretches: &[(f64, f64)]) -> Vec<f64> {
-        let law = Performance { shares: vec![], ops_per_s: 1000.0 };
-        let mut queue = Queue::new(&Workload::parse(text).unwrap(), &law, 1).unwrap();
+        let performance = Performance { shares: vec![], ops_per_s: 1000.0 };
+        let mut queue = Queue::new(&Workload::parse(text).unwrap(), &performance, 1).unwrap();
         let mut waits = Vec::new();
         for (length_s, speed) in stretches {
             let stretch = Stretch { length_s: *length_s, speed: *speed };

@@ -48,7 +48,7 @@ pub(super) struct LawRig {
 #[derive(Clone, Debug)]
 struct Running {
     work: Workload,
-    law: Performance,
+    performance: Performance,
     /// In an open loop.
     queue: Option<Queue>,
     noise: NoiseStream,
@@ -91,13 +91,13 @@ impl LawRig {
     }
 
     /// As the storage is now.
-    fn law(&self, work: &Workload) -> Performance {
+    fn performance(&self, work: &Workload) -> Performance {
         let spec = self.spec.with_used(self.used, work);
         let trouble = &self.spec.trouble;
         if trouble.is_none() {
-            return spec.law(work);
+            return spec.performance(work);
         }
-        spec.at_speed(self.troubled.speed(trouble, self.now_s)).law(work)
+        spec.at_speed(self.troubled.speed(trouble, self.now_s)).performance(work)
     }
 
     /// Whether it stays as it is while it runs.
@@ -125,23 +125,24 @@ impl LawRig {
     }
 
     /// Processor time: what requests cost that never leave the fastest level.
-    fn cpu_s(&self, law: &Performance, ops: u64) -> Option<f64> {
+    fn cpu_s(&self, performance: &Performance, ops: u64) -> Option<f64> {
         if !self.spec.counters {
             return None;
         }
-        let fastest = law.shares.iter().map(|share| share.response_s).fold(f64::INFINITY, f64::min);
+        let fastest =
+            performance.shares.iter().map(|share| share.response_s).fold(f64::INFINITY, f64::min);
         Some(fastest * ops as f64)
     }
 
     fn closed_window(&mut self, length_s: f64, running: &mut Running) -> Window {
         let trouble = self.spec.trouble;
         let slots = f64::from(running.work.process_num) * f64::from(running.work.depth);
-        let pace = trouble.pace(running.law.ops_per_s, slots);
+        let pace = trouble.pace(running.performance.ops_per_s, slots);
         let worked_s = pace * running.noise.advance(length_s, &mut running.rng, &mut |_| {});
         let speed = worked_s / length_s;
         let mut window = Window { length_s, ..Window::default() };
-        for (share, rest) in running.law.shares.iter().zip(&mut running.rests) {
-            let made = running.law.ops_per_s * share.probability * worked_s;
+        for (share, rest) in running.performance.shares.iter().zip(&mut running.rests) {
+            let made = running.performance.ops_per_s * share.probability * worked_s;
             *rest += made;
             let ops = rest.floor();
             *rest -= ops;
@@ -176,7 +177,7 @@ impl LawRig {
         let mut window = Window { length_s, ..Window::default() };
         let trouble = self.spec.trouble;
         for mut some in begun {
-            let share = pick(&running.law.shares, running.rng.random());
+            let share = pick(&running.performance.shares, running.rng.random());
             let response_s =
                 share.response_s * lognormal(self.spec.noise.response_cv, &mut running.rng);
             let size = running.work.size_mean;
@@ -207,12 +208,12 @@ impl LawRig {
         Err(Error::MaxWritten)
     }
 
-    fn fill_counters(&mut self, window: &mut Window, work: &Workload, law: &Performance) {
+    fn fill_counters(&mut self, window: &mut Window, work: &Workload, performance: &Performance) {
         let (cache_bytes, dirty_limit_bytes) = self.cache_bytes();
         let [read_seq, read_rand, write_seq, write_rand] = window.classes.map(|class| class.bytes);
         let (read_bytes, write_bytes) = (read_seq + read_rand, write_seq + write_rand);
         let storage = self.spec.levels.len() - 1;
-        let flushed_bytes = write_bytes as f64 * law.level_fraction(false, storage);
+        let flushed_bytes = write_bytes as f64 * performance.level_fraction(false, storage);
         self.files.written_bytes += flushed_bytes as u64;
         let dirty_max_bytes = match (work.access, work.fsync_every) {
             (Access::Direct, _) => 0.0,
@@ -227,7 +228,7 @@ impl LawRig {
         if !self.spec.counters {
             return;
         }
-        let read_missed = read_bytes as f64 * law.level_fraction(true, storage);
+        let read_missed = read_bytes as f64 * performance.level_fraction(true, storage);
         window.device_read_bytes = Some(read_missed as u64);
         window.dirtied_bytes = Some(flushed_bytes as u64);
         window.hit_fraction = Some(self.resident_bytes as f64 / work.unique_bytes as f64);
@@ -277,17 +278,17 @@ impl Rig for LawRig {
         let visit_seed = visit_seed(self.seed, seed);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(visit_seed);
         self.troubled.begin(&self.spec.trouble, &mut rng);
-        let law = self.law(work);
+        let performance = self.performance(work);
         let noise = NoiseStream::new(self.spec.noise, &mut rng);
-        let rests = law.shares.iter().map(|_| rng.random()).collect();
-        let queue = Queue::new(work, &law, visit_seed);
+        let rests = performance.shares.iter().map(|_| rng.random()).collect();
+        let queue = Queue::new(work, &performance, visit_seed);
         // What queues in an open loop waits outside: inside, requests take as long as one alone.
-        let law = match queue {
-            Some(_) => self.law(&Workload { process_num: 1, depth: 1, ..work.clone() }),
-            None => law,
+        let performance = match queue {
+            Some(_) => self.performance(&Workload { process_num: 1, depth: 1, ..work.clone() }),
+            None => performance,
         };
         self.latency_ns = queue.as_ref().map(|_| histogram());
-        self.running = Some(Running { work: work.clone(), law, queue, noise, rng, rests });
+        self.running = Some(Running { work: work.clone(), performance, queue, noise, rng, rests });
         self.mark();
         Ok(())
     }
@@ -296,7 +297,7 @@ impl Rig for LawRig {
         let mut running = self.running.take().expect("a window is taken while workers run");
         self.now_s += length_s;
         if running.queue.is_none() && !self.is_constant() {
-            running.law = self.law(&running.work);
+            running.performance = self.performance(&running.work);
         }
         let mut window = match running.queue.take() {
             Some(queue) => self.open_window(length_s, queue, &mut running),
@@ -304,20 +305,20 @@ impl Rig for LawRig {
         };
         self.requests += window.ops();
         let storage = self.spec.levels.len() - 1;
-        let of_storage = running.law.shares.iter().filter(|share| share.level == storage);
+        let of_storage = running.performance.shares.iter().filter(|share| share.level == storage);
         let fraction: f64 = of_storage.map(|share| share.probability).sum();
         self.troubled.moved_bytes += window.bytes() as f64 * fraction;
         if let Some(reserve) = &self.spec.reserve {
             let [.., write_seq, write_rand] = window.classes;
             let written_bytes = (write_seq.bytes + write_rand.bytes) as f64;
-            let flushed_bytes = written_bytes * running.law.level_fraction(false, storage);
+            let flushed_bytes = written_bytes * running.performance.level_fraction(false, storage);
             self.used.pass(reserve, (length_s, fraction), flushed_bytes);
         }
         if self.spec.error_after_requests.is_some_and(|limit| self.requests > limit) {
             return Err(self.fail(&running.work));
         }
-        window.cpu_s = self.cpu_s(&running.law, window.ops());
-        self.fill_counters(&mut window, &running.work, &running.law);
+        window.cpu_s = self.cpu_s(&running.performance, window.ops());
+        self.fill_counters(&mut window, &running.work, &running.performance);
         self.running = Some(running);
         self.stop_at_ceiling()?;
         Ok(window)

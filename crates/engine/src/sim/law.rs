@@ -73,8 +73,8 @@ impl Performance {
 }
 
 impl SimSpec {
-    /// The law for a workload, on a device with levels. A `[machine]` has no law.
-    pub fn law(&self, work: &Workload) -> Performance {
+    /// Performance of a workload on a device with levels, by its known law. A `[machine]` has none.
+    pub fn performance(&self, work: &Workload) -> Performance {
         let size = work.size_mean as f64;
         let mut shares = Vec::with_capacity(4 * self.levels.len());
         for class in Class::ALL {
@@ -110,7 +110,7 @@ impl SimSpec {
 
     /// On a device with levels, the truth to compare a measurement with: mean throughput in steady state, stalls included.
     pub fn expected_throughput(&self, work: &Workload) -> f64 {
-        self.law(work).ops_per_s * work.size_mean as f64 * self.running_fraction()
+        self.performance(work).ops_per_s * work.size_mean as f64 * self.running_fraction()
     }
 
     /// Part of the time that the device does not stall.
@@ -197,7 +197,7 @@ impl SimSpec {
     }
 
     fn storage(&self) -> &super::spec::Level {
-        self.levels.last().expect("a law is asked of a device with levels")
+        self.levels.last().expect("a performance is asked of a device with levels")
     }
 
     /// Requests per second that the processes can copy from and to the page cache. Binds only

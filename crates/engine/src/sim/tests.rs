@@ -77,12 +77,12 @@ fn concurrency_helps_until_the_busiest_level_is_full() {
         process_num: processes,
         ..workload("unique_bytes=64GiB,size_mean=4096,read_frac=1,seq_frac=0")
     };
-    let rate = |processes| spec.law(&missing(processes)).ops_per_s;
+    let rate = |processes| spec.performance(&missing(processes)).ops_per_s;
     assert!(rate(2) > 1.5 * rate(1));
     let full = 4.0 / 1040.96e-6;
     assert!(rate(64) < full && rate(64) > 0.9 * full, "{}", rate(64));
     // Little's law holds with the stretched response times.
-    close(spec.law(&missing(8)).response_s() * rate(8), 8.0, 1e-9);
+    close(spec.performance(&missing(8)).response_s() * rate(8), 8.0, 1e-9);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_limit_on_requests_binds_even_one_process() {
     let mut spec = two_levels();
     spec.levels[1].ops_per_s_max = Some(100.0);
     let work = workload("unique_bytes=64GiB,size_mean=4096,read_frac=1,seq_frac=1");
-    close(spec.law(&work).ops_per_s, 100.0, 0.01);
+    close(spec.performance(&work).ops_per_s, 100.0, 0.01);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn direct_access_goes_to_the_storage() {
 #[test]
 fn requests_in_flight_overlap_on_the_storage_but_are_copied_one_by_one() {
     let spec = two_levels();
-    let rate = |text: &str| spec.law(&workload(text)).ops_per_s;
+    let rate = |text: &str| spec.performance(&workload(text)).ops_per_s;
     let direct = "unique_bytes=1GiB,size_mean=4096,read_frac=1,seq_frac=0,access=direct,depth=";
     let buffered = "unique_bytes=1GiB,size_mean=4096,read_frac=1,seq_frac=0,depth=";
     for base in [direct, buffered] {
@@ -120,7 +120,7 @@ fn writes_that_are_synced_pay_for_the_storage_and_for_their_part_of_the_sync() {
     let spec = SimSpec { sync_us: Some(3000.0), ..two_levels() };
     let time_us = |text: &str| {
         let work = workload(&format!("unique_bytes=16MiB,size_mean=4096,read_frac=0,{text}"));
-        1e6 / spec.law(&work).ops_per_s
+        1e6 / spec.performance(&work).ops_per_s
     };
     // A copy of 14.096 us, and a write of 540.96 us.
     let copy_us = 10.0 + 4.096;
@@ -144,7 +144,7 @@ fn stalled(depth: u32) -> (f64, Finished, Vec<Window>) {
     let closed = workload(&format!(
         "unique_bytes=1GiB,size_mean=4096,read_frac=1,seq_frac=0,access=direct,depth={depth}"
     ));
-    let rate = spec.law(&closed).ops_per_s / 10.0;
+    let rate = spec.performance(&closed).ops_per_s / 10.0;
     let work = Workload { rate, ..closed };
     let (windows, finished) = run(&mut SimRig::new(spec, 3), &work, 1, 4000.0);
     (rate, finished, windows)
@@ -183,13 +183,13 @@ fn windows_without_noise_give_the_law_exactly() {
         let work = workload(text);
         let (windows, finished) = run(&mut SimRig::new(spec.clone(), 1), &work, 7, 10.0);
         close(throughput(&windows), spec.expected_throughput(&work), 0.002);
-        let law = spec.law(&work);
+        let performance = spec.performance(&work);
         for class in Class::ALL {
             let ops: u64 = windows.iter().map(|w| w.classes[class as usize].ops).sum();
             let time_s: f64 = windows.iter().map(|w| w.classes[class as usize].time_s).sum();
             let histogram = &finished.response_ns[class as usize];
             assert_eq!(histogram.len(), ops, "{class:?}");
-            let expected_s = law.class_response_s(class).unwrap();
+            let expected_s = performance.class_response_s(class).unwrap();
             close(time_s / ops as f64, expected_s, 0.05);
             close(histogram.mean() * 1e-9, expected_s, 0.05);
         }
